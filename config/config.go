@@ -1,0 +1,58 @@
+// Package config holds the settings of a run: typed, strict, each value with the source it came from.
+package config
+
+import "time"
+
+// Config is what is in force for a run. Every limit is positive; Load sees to it.
+type Config struct {
+	Ticket   Ticket
+	Issue    Issue
+	Validate Validate
+}
+
+// Ticket says how an issue maps to a branch and a folder. {issue} stands for the id.
+type Ticket struct {
+	Branch string // default "trkr/{issue}"
+	Dir    string // default ".trkr/tickets/{issue}"
+	Base   string // the default branch; empty: found out
+}
+
+// Issue says where an issue's body comes from.
+type Issue struct {
+	Command string // run with sh; prints the body. Empty: none
+}
+
+// Validate says how a ticket is built, boxed and judged.
+type Validate struct {
+	Build        string
+	BuildTimeout time.Duration
+	Env          []string // NAME=value or NAME, for the build
+	Artifacts    []string // globs, relative to the worktree
+	AllowTracked []string // globs of matches that git tracks and that are artifacts all the same
+	Engine       string   // "auto", "docker", "gvisor"
+	Image        string   // "host" or a reference
+	Mounts       []string // host folders added read-only, image "host" only
+	Install      []string // commands; empty: by the artifact's kind
+	Agents       []Agent
+	Timeout      time.Duration // install and agents together
+	Limits       Limits
+	Commit       bool
+}
+
+// Agent is one entry of "agent".
+type Agent struct {
+	Kind    string   // "probe" or "command"
+	Command []string // of a command
+	Trust   string   // "inside" where the config accepts an inside agent's word
+}
+
+// Limits of the box and of the artifact set.
+type Limits struct {
+	Memory    int64 // bytes
+	CPUs      float64
+	Pids      int
+	Output    int64 // bytes, each command
+	Tmp       int64 // bytes, each writable file system
+	Artifacts int64 // bytes, all artifacts together
+	Files     int   // artifacts
+}

@@ -1,0 +1,90 @@
+package verdict
+
+import "time"
+
+// SchemaVersion of Record. A reader refuses any other.
+const SchemaVersion = 1
+
+// Record is the machine-readable account of one run. validation.md is a pure function of it.
+type Record struct {
+	SchemaVersion int              `json:"schemaVersion"`
+	Issue         string           `json:"issue"`
+	RunID         string           `json:"runId"`
+	Turn          int              `json:"turn,omitempty"` // from 1; 0 outside a repair loop
+	Outcome       Outcome          `json:"outcome"`
+	ExitCode      int              `json:"exitCode"`
+	Verdict       string           `json:"verdict,omitempty"` // "CLEAR" or "BLOCKING" where the agents agreed on exactly one
+	Criteria      []Criterion      `json:"criteria"`
+	Findings      []Finding        `json:"findings"`
+	Diagnostics   []Diagnostic     `json:"diagnostics"`
+	Refusals      []Refusal        `json:"refusals"`
+	Subject       Subject          `json:"subject"`
+	Build         Build            `json:"build"`
+	Environment   Environment      `json:"environment"`
+	Agents        []Agent          `json:"agents"`
+	Config        ConfigRef        `json:"config"`
+	Timings       map[string]int64 `json:"timings"` // milliseconds by step name
+	StartedAt     time.Time        `json:"startedAt"`
+	Tool          Tool             `json:"tool"`
+}
+
+// Subject is what was validated; all of it is bound by digest.
+type Subject struct {
+	Branch           string  `json:"branch,omitempty"`
+	Commit           string  `json:"commit"`
+	Tree             string  `json:"tree"` // of Commit without the ticket's validation.md
+	ContractDigest   string  `json:"contractDigest"`
+	ContractSource   string  `json:"contractSource"`             // "commit", "issue"
+	ContractAccepted string  `json:"contractAccepted,omitempty"` // how a contract that changed was accepted
+	Manifest         []Entry `json:"manifest"`
+	ManifestDigest   string  `json:"manifestDigest"`
+	Dirty            bool    `json:"dirty,omitempty"`
+}
+
+// Entry is one path of the sealed artifact set. Path and Target are valid UTF-8: a byte that is not, a control
+// character or a backslash is written as \xNN.
+type Entry struct {
+	Path   string `json:"path"` // relative to the set's root, slashes
+	Type   string `json:"type"` // "file", "dir", "link"
+	Mode   uint32 `json:"mode"` // permission bits
+	Size   int64  `json:"size,omitempty"`
+	SHA256 string `json:"sha256,omitempty"` // hex; files only
+	Target string `json:"target,omitempty"` // links only
+}
+
+// Build says where and how long validate.build ran.
+type Build struct {
+	Where string `json:"where"` // "host" or "container"
+	MS    int64  `json:"ms"`
+}
+
+// Environment says where the artifact was exercised.
+type Environment struct {
+	Engine        string            `json:"engine"`
+	EngineVersion string            `json:"engineVersion"`
+	EngineReason  string            `json:"engineReason,omitempty"` // why "auto" chose it
+	Image         string            `json:"image"`
+	ImageDigest   string            `json:"imageDigest,omitempty"`
+	Userland      string            `json:"userland,omitempty"` // e.g. the PRETTY_NAME of the box's os-release
+	Isolation     map[string]string `json:"isolation"`          // what was seen from inside
+	Limits        map[string]string `json:"limits"`             // "2GiB (enforced)", "supervised", "unavailable: ..."
+}
+
+// Agent names one that judged.
+type Agent struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Trust   string `json:"trust"` // "outside" or "inside"
+}
+
+// ConfigRef binds the configuration that was in force.
+type ConfigRef struct {
+	Digest string `json:"digest"`
+	Source string `json:"source"`
+	Ref    string `json:"ref,omitempty"`
+}
+
+// Tool is the program that wrote the record.
+type Tool struct {
+	Version string `json:"version"`
+}
