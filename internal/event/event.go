@@ -60,25 +60,33 @@ type Sink interface {
 	Emit(Event)
 }
 
-// Stream stamps the events of one run and hands them to every sink in order. Add a sink before the first event.
+// Stream stamps the events of one run and hands them to every sink in order.
 type Stream struct {
 	RunID, Issue string
 
 	mu    sync.Mutex
-	seq   int64
+	past  []Event
 	sinks []Sink
 }
 
-// Add gives the stream one more sink.
-func (s *Stream) Add(sink Sink) { s.sinks = append(s.sinks, sink) }
+// Add gives the stream one more sink, which is told first what happened before it came: the run folder exists only
+// once the repository is found.
+func (s *Stream) Add(sink Sink) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.past {
+		sink.Emit(e)
+	}
+	s.sinks = append(s.sinks, sink)
+}
 
 // Emit stamps e and passes it on.
 func (s *Stream) Emit(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seq++
-	e.SchemaVersion, e.Seq, e.Time = SchemaVersion, s.seq, time.Now().UTC()
+	e.SchemaVersion, e.Seq, e.Time = SchemaVersion, int64(len(s.past)+1), time.Now().UTC()
 	e.RunID, e.Issue = s.RunID, s.Issue
+	s.past = append(s.past, e)
 	for _, sink := range s.sinks {
 		sink.Emit(e)
 	}
