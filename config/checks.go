@@ -1,0 +1,93 @@
+package config
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func variable(s string) (string, string) {
+	name, _, _ := strings.Cut(s, "=")
+	if !variableName.MatchString(name) {
+		return quote(name) + " is not a variable's name", `write "NAME=value", or "NAME" to take it from the caller's environment`
+	}
+	return "", ""
+}
+
+func glob(s string) (string, string) {
+	switch {
+	case s == "":
+		return "must not be empty", ""
+	case path.IsAbs(s):
+		return quote(s) + " is absolute", "artifacts are named relative to the worktree"
+	case !doublestar.ValidatePattern(s):
+		return quote(s) + " is not a glob", "known are *, **, ?, [class] and {this,that}"
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if part == ".." {
+			return quote(s) + " leaves the worktree", "artifacts are named relative to the worktree"
+		}
+	}
+	return "", ""
+}
+
+func mount(s string) (string, string) {
+	if !path.IsAbs(s) || path.Clean(s) != s || s == "/" {
+		return quote(s) + " is not the absolute path of a folder", "write it from / on, without a / at its end"
+	}
+	return "", ""
+}
+
+func command(s string) (string, string) {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty", ""
+	}
+	return "", ""
+}
+
+func imageName(s string) (string, string) {
+	if s == "" || strings.ContainsAny(s, " \t\r\n") || strings.HasPrefix(s, "-") {
+		return quote(s) + " names no image", `write "host", or a reference such as "debian:12"`
+	}
+	return "", ""
+}
+
+// branchName holds the rules of git check-ref-format that a person may break by a slip.
+func branchName(s string) (string, string) {
+	bad := s == "" || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") ||
+		strings.HasSuffix(s, ".") || strings.HasPrefix(s, "refs/") || strings.ContainsAny(s, " ~^:?*[\\\x7f")
+	for _, part := range []string{"..", "//", "@{", "/."} {
+		bad = bad || strings.Contains(s, part)
+	}
+	for _, r := range s {
+		bad = bad || r < ' '
+	}
+	if bad {
+		return quote(s) + " is not a branch's name", ""
+	}
+	return "", ""
+}
+
+func baseName(s string) (string, string) {
+	if s == "" {
+		return "", ""
+	}
+	return branchName(s)
+}
+
+// ticketDir is a folder inside the repository that is neither git's nor written by a run.
+func ticketDir(s string) (string, string) {
+	if path.IsAbs(s) || path.Clean(s) != s || s == ".." || strings.HasPrefix(s, "../") {
+		return quote(s) + " is not a folder inside the repository", `write it relative to the repository's root, such as ".trkr/tickets/{issue}"`
+	}
+	for _, own := range []string{".git", ".trkr/validate", ".trkr/runs"} {
+		if s == own || strings.HasPrefix(s, own+"/") {
+			return quote(s) + " lies under " + own + ", which holds no committed files", ""
+		}
+	}
+	return "", ""
+}

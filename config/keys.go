@@ -1,0 +1,131 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Key is one setting: its name, how it is written, and where it belongs in a Config.
+type Key struct {
+	Name    string // "validate.limits.memory"
+	Default any    // as a file would hold it
+	Help    string // one sentence
+
+	read func(node) (any, []Problem)   // checks a value and gives it its Go type; problems carry Text, Hint, Line and a relative Key
+	text func(string) (any, []Problem) // turns what a variable or a flag says into what a file would hold
+	set  func(*Config, any)            // stores what read returned
+	get  func(Config) any              // what is in force, as a file would hold it
+}
+
+// EnvPrefix starts the names of the variables that set a key.
+const EnvPrefix = "TRKR_VALIDATE_"
+
+// Env is the variable that sets the key: TRKR_VALIDATE_LIMITS_MEMORY, TRKR_VALIDATE_TICKET_BRANCH.
+func (k Key) Env() string {
+	name := strings.TrimPrefix(k.Name, "validate.")
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+}
+
+// Value is what c holds for the key, as a file would.
+func (k Key) Value(c Config) any { return k.get(c) }
+
+// key builds a Key whose Go type is T.
+func key[T any](name string, def any, t kind[T], at func(*Config) *T, help string) Key {
+	return Key{
+		Name: name, Default: def, Help: help,
+		read: func(n node) (any, []Problem) {
+			v, problems := t.read(n)
+			return v, problems
+		},
+		text: t.text,
+		set:  func(c *Config, v any) { *at(c) = v.(T) },
+		get:  func(c Config) any { return t.show(*at(&c)) },
+	}
+}
+
+// sections are the objects at the top level that are ours.
+var sections = []string{"ticket", "issue", "validate", "loop"}
+
+// Keys lists every setting in the order in which they are shown.
+func Keys() []Key {
+	return []Key{
+		key("ticket.branch", "trkr/{issue}", template(branchName), func(c *Config) *string { return &c.Ticket.Branch },
+			"the ticket's branch"),
+		key("ticket.dir", ".trkr/tickets/{issue}", template(ticketDir), func(c *Config) *string { return &c.Ticket.Dir },
+			"where contract.md and validation.md stand on that branch"),
+		key("ticket.base", "", text(baseName), func(c *Config) *string { return &c.Ticket.Base },
+			"the default branch; empty: found out"),
+		key("issue.command", "", text(nil), func(c *Config) *string { return &c.Issue.Command },
+			"prints an issue's body; run with sh"),
+		key("validate.build", "", text(nil), func(c *Config) *string { return &c.Validate.Build },
+			"builds the artifacts; run with sh in the ticket's worktree"),
+		key("validate.build_timeout", "20m", duration(), func(c *Config) *time.Duration { return &c.Validate.BuildTimeout },
+			"how long the build may take"),
+		key("validate.env", []string{}, list(variable), func(c *Config) *[]string { return &c.Validate.Env },
+			"variables of the build, NAME=value or NAME"),
+		key("validate.artifacts", []string{}, list(glob), func(c *Config) *[]string { return &c.Validate.Artifacts },
+			"globs of what the build makes"),
+		key("validate.allow_tracked", []string{}, list(glob), func(c *Config) *[]string { return &c.Validate.AllowTracked },
+			"globs of artifacts that git tracks"),
+		key("validate.engine", "auto", oneOf("auto", "docker", "gvisor"), func(c *Config) *string { return &c.Validate.Engine },
+			"what makes the box"),
+		key("validate.image", "host", text(imageName), func(c *Config) *string { return &c.Validate.Image },
+			"the box's userland: host, or an image's reference"),
+		key("validate.mounts", []string{}, list(mount), func(c *Config) *[]string { return &c.Validate.Mounts },
+			"folders of this machine added read-only; image host only"),
+		key("validate.install", []string{}, list(command), func(c *Config) *[]string { return &c.Validate.Install },
+			"commands that install the artifact in the box; empty: by its kind"),
+		key("validate.agent", "probe", agents(), func(c *Config) *[]Agent { return &c.Validate.Agents },
+			"who judges"),
+		key("validate.timeout", "30m", duration(), func(c *Config) *time.Duration { return &c.Validate.Timeout },
+			"how long install and agents may take together"),
+		key("validate.limits.memory", "2GiB", size(16<<20), func(c *Config) *int64 { return &c.Validate.Limits.Memory },
+			"memory of the box, without swap"),
+		key("validate.limits.cpus", 2.0, number(), func(c *Config) *float64 { return &c.Validate.Limits.CPUs },
+			"cores of the box"),
+		key("validate.limits.pids", 256, count(), func(c *Config) *int { return &c.Validate.Limits.Pids },
+			"processes and threads in the box"),
+		key("validate.limits.output", "16MiB", size(1<<10), func(c *Config) *int64 { return &c.Validate.Limits.Output },
+			"output of one command"),
+		key("validate.limits.tmp", "512MiB", size(1<<20), func(c *Config) *int64 { return &c.Validate.Limits.Tmp },
+			"each writable file system of the box"),
+		key("validate.limits.artifacts", "4GiB", size(1), func(c *Config) *int64 { return &c.Validate.Limits.Artifacts },
+			"all artifacts together"),
+		key("validate.limits.files", 100000, count(), func(c *Config) *int { return &c.Validate.Limits.Files },
+			"how many files the artifacts may be"),
+		key("validate.commit", true, boolean(), func(c *Config) *bool { return &c.Validate.Commit },
+			"whether validation.md is committed"),
+	}
+}
+
+// Lookup finds a key by its name.
+func Lookup(name string) (Key, bool) {
+	for _, k := range Keys() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// jsonText reads text as JSON where it looks like a list or an object.
+func jsonText(s string) (any, []Problem) {
+	n, _, err := parseJSON([]byte(s))
+	if err != nil {
+		return nil, []Problem{{Text: err.Error()}}
+	}
+	return n.plain(), nil
+}
+
+// literal is text as it stands.
+func literal(s string) (any, []Problem) { return s, nil }
+
+// numeral is text that a file would hold as a number.
+func numeral(s string) (any, []Problem) {
+	var n json.Number
+	if err := json.Unmarshal([]byte(s), &n); err != nil || strings.HasPrefix(s, `"`) {
+		return nil, []Problem{{Text: quote(s) + " is not a number"}}
+	}
+	return n, nil
+}
