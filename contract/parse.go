@@ -1,0 +1,68 @@
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+var (
+	plainLine  = regexp.MustCompile(`^(` + idPattern + `):(?:[ \t]+(.*))?$`)
+	startsAsID = regexp.MustCompile(`(?i)^VAL ?[-_‐‑‒–—−] ?[A-Z0-9]`)
+)
+
+// Parse reads contract.md: lines "VAL-1: text", blank lines, and indented lines that continue the assertion before
+// them; a byte order mark and CRLF are understood. Anything else is a problem. All problems are found at once: the
+// error is an *Error.
+func Parse(data []byte) (Contract, error) {
+	var b builder
+	if len(data) > MaxSize {
+		b.problem(0, "the contract has %d bytes, at most %d are allowed", len(data), MaxSize)
+		return b.finish()
+	}
+	open := false // a line before this one can be continued
+	for _, l := range splitLines(data) {
+		switch m := plainLine.FindStringSubmatch(l.text); {
+		case l.blank():
+		case m != nil:
+			b.add(m[1], m[2], l.n)
+			open = true
+		case !l.indented():
+			b.problem(l.n, "%s is not an assertion: %s", shown(l.text), remedy(l.text))
+			open = false
+		case startsAsID.MatchString(strings.TrimSpace(l.text)):
+			b.problem(l.n, "%s is indented: an assertion starts at the first column", shown(l.text))
+			open = false
+		case !open:
+			if len(b.problems) == 0 || len(b.assertions) == 0 {
+				b.problem(l.n, "%s continues no assertion", shown(l.text))
+			}
+		default:
+			b.extend(l.text)
+		}
+	}
+	return b.finish()
+}
+
+func remedy(text string) string {
+	if almostID.MatchString(text) {
+		return `a line is "VAL-1: text" or "VAL-NAME-1: text", without decoration, with a colon and a space`
+	}
+	return `only lines like "VAL-1: text" and indented lines that continue them belong here`
+}
+
+// Format writes the contract canonically: one line "VAL-1: text" each. Parse(c.Format()) is c but for line numbers.
+func (c Contract) Format() []byte {
+	var out []byte
+	for _, a := range c.Assertions {
+		out = append(out, a.ID+": "+a.Text+"\n"...)
+	}
+	return out
+}
+
+// Digest names the contract by its content: "sha256:" and the hex digest of Format.
+func (c Contract) Digest() string {
+	sum := sha256.Sum256(c.Format())
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
