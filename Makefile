@@ -1,0 +1,26 @@
+# The product is built without cgo: one static program that is also its own init in any image.
+export CGO_ENABLED = 0
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS = -s -w -X main.version=$(VERSION)
+
+.PHONY: build demo test lint bench clean
+
+build:
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/trkr-validate ./cmd/trkr-validate
+
+demo: build
+	scripts/demo bin/trkr-validate
+
+# Engine suites that cannot run here say so and are passed over, unless TRKR_REQUIRE_ENGINES names their engine.
+test:
+	go vet ./...
+	go test -timeout 20m ./...
+
+lint:
+	go run -modfile=tools/go.mod github.com/golangci/golangci-lint/v2/cmd/golangci-lint run
+
+bench:
+	scripts/bench
+
+clean:
+	rm -rf bin dist
