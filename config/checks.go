@@ -4,8 +4,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -24,7 +22,7 @@ func glob(s string) (string, string) {
 		return "must not be empty", ""
 	case path.IsAbs(s):
 		return quote(s) + " is absolute", "artifacts are named relative to the worktree"
-	case !doublestar.ValidatePattern(s):
+	case !wellFormed(s):
 		return quote(s) + " is not a glob", "known are *, **, ?, [class] and {this,that}"
 	}
 	for part := range strings.SplitSeq(s, "/") {
@@ -33,6 +31,28 @@ func glob(s string) (string, string) {
 		}
 	}
 	return "", ""
+}
+
+// wellFormed tells whether brackets and braces close. What a glob matches is the collecting package's business.
+func wellFormed(pattern string) bool {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return false
+	}
+	open := 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			open++
+		case '}':
+			open--
+		}
+		if open < 0 {
+			return false
+		}
+	}
+	return open == 0
 }
 
 func mount(s string) (string, string) {
