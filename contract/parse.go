@@ -12,6 +12,13 @@ var (
 	startsAsID = regexp.MustCompile(`(?i)^VAL ?[-_‐‑‒–—−] ?[A-Z0-9]`)
 )
 
+// What an indented line would continue. One that continues a mistake needs no report of its own.
+const (
+	nothing = iota
+	assertion
+	mistake
+)
+
 // Parse reads contract.md: lines "VAL-1: text", blank lines, and indented lines that continue the assertion before
 // them; a byte order mark and CRLF are understood. Anything else is a problem. All problems are found at once: the
 // error is an *Error.
@@ -21,25 +28,23 @@ func Parse(data []byte) (Contract, error) {
 		b.problem(0, "the contract has %d bytes, at most %d are allowed", len(data), MaxSize)
 		return b.finish()
 	}
-	open := false // a line before this one can be continued
+	before := nothing
 	for _, l := range splitLines(data) {
 		switch m := plainLine.FindStringSubmatch(l.text); {
 		case l.blank():
 		case m != nil:
 			b.add(m[1], m[2], l.n)
-			open = true
+			before = assertion
 		case !l.indented():
 			b.problem(l.n, "%s is not an assertion: %s", shown(l.text), remedy(l.text))
-			open = false
+			before = mistake
 		case startsAsID.MatchString(strings.TrimSpace(l.text)):
 			b.problem(l.n, "%s is indented: an assertion starts at the first column", shown(l.text))
-			open = false
-		case !open:
-			if len(b.problems) == 0 || len(b.assertions) == 0 {
-				b.problem(l.n, "%s continues no assertion", shown(l.text))
-			}
-		default:
+			before = mistake
+		case before == assertion:
 			b.extend(l.text)
+		case before == nothing:
+			b.problem(l.n, "%s continues no assertion", shown(l.text))
 		}
 	}
 	return b.finish()
