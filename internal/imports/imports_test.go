@@ -33,7 +33,7 @@ var known = map[string][]string{
 	"github.com/bmatcuk/doublestar/": {"artifact", "stage"},
 	"mvdan.cc/sh/":                   {"validator/probe"},
 	"os/exec":                        {"ticket", "internal/proc", "sandbox/gvisor", "sandbox/shim", "sandbox/sandboxtest"},
-	"testing":                        {"sandbox/sandboxtest"},
+	"testing":                        {"sandbox/sandboxtest", "internal/testengine"},
 }
 
 func TestImportsPointDownwards(t *testing.T) {
