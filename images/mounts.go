@@ -26,13 +26,17 @@ func (p *planner) refuseHidden(hidden []string) error {
 	return nil
 }
 
-// resolveHidden follows the links of a path to hide. One that is not there cannot be shown, but might be made later:
-// it is taken as it is written.
+// resolveHidden follows the links of a path to hide, as far as it exists: what is not there yet can be made later.
 func (p *planner) resolveHidden(path string) string {
-	if real, err := p.resolve(path); err == nil {
-		return real
+	path = filepath.Clean(path)
+	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := p.resolve(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == "/" || dir == "." {
+			return path
+		}
 	}
-	return filepath.Clean(path)
 }
 
 // mounts plans the folders that the configuration adds, at the same path.
