@@ -1,0 +1,94 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+const (
+	lostPatience = 2 * time.Second // for a container to be seen to have ended
+	lostPause    = 20 * time.Millisecond
+)
+
+// lost tells why the box went: asked after its stream broke or its init fell silent.
+func (b *box) lost(ctx context.Context) *sandbox.LostError {
+	ctx, cancel := context.WithTimeout(ctx, infoLimit)
+	defer cancel()
+	patience := time.Now().Add(lostPatience)
+	for {
+		seen, err := b.daemon.ContainerInspect(ctx, b.id)
+		switch {
+		case cerrdefs.IsNotFound(err):
+			return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: "its container was removed by somebody else"}
+		case err != nil:
+			return &sandbox.LostError{Cause: sandbox.CauseUnknown, Engine: true, Detail: fmt.Sprintf("the Docker daemon at %s no longer answers: %v", b.daemon.at, err)}
+		case !seen.State.Running:
+			return b.ended(seen.State)
+		case time.Now().After(patience):
+			return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: "its init no longer answers"}
+		}
+		// The stream ends a moment before the daemon knows that the container has, and why.
+		time.Sleep(lostPause)
+	}
+}
+
+func (b *box) ended(state *container.State) *sandbox.LostError {
+	if state.OOMKilled {
+		return &sandbox.LostError{Cause: sandbox.CauseMemory, Detail: "its init was killed for memory"}
+	}
+	detail := fmt.Sprintf("its init ended with exit code %d", state.ExitCode)
+	for _, more := range []string{state.Error, b.stream.said()} {
+		if more != "" {
+			detail += ": " + more
+		}
+	}
+	return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: detail}
+}
+
+// close ends the box and removes its container.
+func (b *box) close() error {
+	_ = b.stream.Close()
+	return b.daemon.remove(context.Background(), b.id, false)
+}
+
+// discard removes what a start that did not succeed may have left.
+func (b *box) discard(ctx context.Context) error {
+	if b.stream != nil {
+		_ = b.stream.Close()
+	}
+	return b.daemon.remove(context.WithoutCancel(ctx), b.name, b.unsure)
+}
+
+// remove removes a container, running or not, and tries again for a while. One that is not there is removed; with
+// appears, it is given a moment to appear.
+func (d *daemon) remove(ctx context.Context, name string, appears bool) error {
+	ctx, cancel := context.WithTimeout(ctx, removeLimit)
+	defer cancel()
+	patience := time.Now().Add(2 * time.Second)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := d.ContainerRemove(ctx, name, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		switch {
+		case err == nil:
+			return nil
+		case cerrdefs.IsNotFound(err):
+			if !appears || time.Now().After(patience) {
+				return nil
+			}
+		case ctx.Err() != nil, client.IsErrConnectionFailed(err) && time.Now().After(patience):
+			return fault.Envf("docker_leftover", []string{"once Docker answers again: trkr-validate sweep, or docker rm -f " + name},
+				"removing the container %s: %w", name, err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package docker
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+// hostImage is the image that means this machine's own userland.
+const hostImage = "host"
+
+// userland is where a box's root filesystem comes from.
+type userland struct {
+	image   string // what a container is made of: an id, or the base image's name
+	digest  string // "sha256:..."; empty for the host's
+	path    string // PATH
+	name    string // PRETTY_NAME, where it is known before the box runs
+	env     []string
+	volumes []string // paths that the image asks volumes for
+	mounts  []mount.Mount
+	prepare func(context.Context) error // makes the image if it is not there
+}
+
+// named finds the image of a reference, and pulls it if it is not there.
+func (e *engine) named(ctx context.Context, d *daemon, p program, ref string) (*userland, error) {
+	name, err := parseReference(ref)
+	if err != nil {
+		return nil, err
+	}
+	var found image.InspectResponse
+	inspect := func(ctx context.Context) (err error) {
+		found, err = d.ImageInspect(ctx, reference.TagNameOnly(name).String())
+		return err
+	}
+	err = d.call(ctx, callLimit, "looking for the image "+ref, inspect)
+	if cerrdefs.IsNotFound(err) {
+		if err := d.pull(ctx, name, "linux/"+p.arch, e.silence); err != nil {
+			return nil, err
+		}
+		err = d.call(ctx, callLimit, "looking at the image "+ref, inspect)
+	}
+	if err != nil {
+		return nil, d.tooNew(err)
+	}
+	if found.Os != "linux" || found.Architecture != p.arch {
+		return nil, wrongPlatform(ref, "linux/"+p.arch, "it is for "+found.Os+"/"+found.Architecture)
+	}
+	u := &userland{image: found.ID, digest: digest(found, name)}
+	if c := found.Config; c != nil {
+		for _, v := range c.Env {
+			key, value, _ := strings.Cut(v, "=")
+			if key == "PATH" {
+				u.path = value
+			}
+			u.env = append(u.env, key)
+		}
+		for v := range c.Volumes {
+			u.volumes = append(u.volumes, path.Clean("/"+v))
+		}
+		slices.Sort(u.volumes)
+	}
+	for _, v := range u.volumes {
+		for _, own := range []string{sandbox.Root, path.Dir(sandbox.Init)} {
+			if strings.HasPrefix(v, own+"/") {
+				return nil, fault.Envf("image_unusable", []string{"use an image without that VOLUME"}, "the image %q asks for a volume at %s, where the box has its own things", ref, v)
+			}
+		}
+	}
+	return u, nil
+}
+
+// parseReference reads the name of an image in a registry.
+func parseReference(ref string) (reference.Named, error) {
+	for _, kind := range []string{"oci:", "docker-archive:", "dockerfile:"} {
+		if strings.HasPrefix(ref, kind) {
+			return nil, fault.Usagef("image_invalid", []string{"load it into Docker and name it by its tag"}, "the image %q: the docker engine does not read %s", ref, strings.TrimSuffix(kind, ":"))
+		}
+	}
+	name, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		return nil, fault.Usagef("image_invalid", []string{"an image is \"host\" or looks like debian:12 or registry.example.com/team/name@sha256:..."}, "the image %q: %w", ref, err)
+	}
+	return name, nil
+}
+
+// digest is that of the image's manifest as its repository knows it; an image that came from no registry has only the
+// digest of its configuration, which is as good at telling two images apart.
+func digest(found image.InspectResponse, name reference.Named) string {
+	for _, known := range found.RepoDigests {
+		repository, sum, ok := strings.Cut(known, "@")
+		if parsed, err := reference.ParseNormalizedNamed(repository); ok && err == nil && parsed.Name() == name.Name() {
+			return sum
+		}
+	}
+	return found.ID
+}
+
+func wrongPlatform(ref, want, why string) error {
+	return fault.Envf("image_wrong_platform", []string{"name an image that is made for " + want}, "the image %q does not run on %s: %s", ref, want, why)
+}

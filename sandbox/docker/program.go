@@ -1,0 +1,81 @@
+package docker
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// program is the file that becomes the box's init.
+type program struct {
+	path   string
+	arch   string // Go's name of its processor
+	static bool   // needs no loader of the image
+}
+
+// program looks at the init.
+func (o Options) program() (program, error) {
+	path := o.Init
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return program{}, fault.Envf("init_missing", nil, "finding this program's file: %w", err)
+		}
+		path = self
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return program{}, fault.Envf("init_missing", nil, "finding the box's init: %w", err)
+	}
+	p, err := inspect(path)
+	if err != nil {
+		return program{}, fault.Envf("init_missing", []string{"use the engine that needs no other program: --engine gvisor, on Linux"},
+			"the box's init %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func inspect(path string) (program, error) {
+	file, err := elf.Open(path)
+	if format := (*elf.FormatError)(nil); errors.As(err, &format) {
+		return program{}, fmt.Errorf("not a Linux program (this one is built for %s)", runtime.GOOS)
+	}
+	if err != nil {
+		return program{}, err
+	}
+	defer file.Close()
+	p := program{path: path, static: true}
+	switch file.Machine {
+	case elf.EM_X86_64:
+		p.arch = "amd64"
+	case elf.EM_AARCH64:
+		p.arch = "arm64"
+	case elf.EM_ARM:
+		p.arch = "arm"
+	case elf.EM_386:
+		p.arch = "386"
+	default:
+		p.arch = file.Machine.String()
+	}
+	for _, segment := range file.Progs {
+		if segment.Type == elf.PT_INTERP {
+			p.static = false
+		}
+	}
+	return p, nil
+}
+
+// loads makes sure that the program runs in an image: one that was linked to the libraries of this machine finds them
+// only where the userland is this machine's.
+func (p program) loads(image string) error {
+	if p.static || image == hostImage {
+		return nil
+	}
+	return fault.Envf("init_not_static", []string{"build with CGO_ENABLED=0", "or use the image \"host\""},
+		"this program (%s) was linked to this machine's libraries and cannot run in the image %q", p.path, image)
+}

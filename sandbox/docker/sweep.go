@@ -1,0 +1,63 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/trkr-dev/trkr-validate/internal/owner"
+)
+
+// Sweep removes the containers whose program is dead: it was killed before it could remove them. Those of another
+// user, another machine or a pid namespace that is not this one are left alone, as nobody here knows whether their
+// program lives.
+func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
+	d, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []container.Summary
+	err = d.call(ctx, infoLimit, "listing boxes", func(ctx context.Context) (err error) {
+		found, err = d.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+		return d.tooNew(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var swept []string
+	var failed []error
+	for _, c := range found {
+		o, err := owner.Parse(c.Labels[labelOwner])
+		if err != nil || o.UID != os.Getuid() || c.Labels[labelSpace] != space() || o.Alive() {
+			continue
+		}
+		if !dryRun {
+			if err := d.remove(ctx, c.ID, false); err != nil {
+				failed = append(failed, err)
+				continue
+			}
+		}
+		swept = append(swept, strings.TrimPrefix(c.Names[0], "/"))
+	}
+	return swept, errors.Join(failed...)
+}
+
+// space says where a pid means something: this machine's name and the pid namespace. A daemon may serve several
+// machines, and programs in containers.
+var space = sync.OnceValue(func() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		ns = "pid"
+	}
+	return fmt.Sprintf("%s %s", host, ns)
+})
