@@ -1,0 +1,188 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/owner"
+)
+
+// A temporary worktree stands in a private folder of its own, TMPDIR/trkr-tree-N/NAME. Beside the folder stands
+// TMPDIR/trkr-tree-N.owner, a symbolic link that leads nowhere: its target is the owner and the repository. A link is
+// made with its content in one step, before the folder, and goes last; so whenever the program is killed, what is left
+// can be found and told from what a live one uses.
+const (
+	temporaryPrefix = "trkr-tree-"
+	ownerSuffix     = ".owner"
+)
+
+// makeTemporary checks the ticket's commit out, detached, and makes that its worktree.
+func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
+	parent, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return fault.Env("temporary_worktree", fmt.Errorf("making a temporary worktree: %w", err), "set TMPDIR to a folder that exists")
+	}
+	folder, err := claimTemporary(parent, r.common)
+	if err != nil {
+		return fault.Env("temporary_worktree", fmt.Errorf("making a temporary worktree: %w", err), "set TMPDIR to a folder that can be written")
+	}
+	t.temp = folder
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	tree := filepath.Join(folder, filepath.Base(r.root))
+	off, err := r.quiet(ctx, r.shared())
+	if err != nil {
+		return err
+	}
+	_, err = r.git.output(ctx, call{at: r.shared(), env: off, slow: true, args: []string{
+		"worktree", "add", "--quiet", "--detach", "--end-of-options", tree, t.Commit,
+	}})
+	if err != nil {
+		err = fmt.Errorf("making a temporary worktree of %s: %w", t.Commit, err)
+		if partial, _ := r.setting(ctx, "extensions.partialClone"); partial != "" {
+			return fault.Env("objects_missing", err, "this is a partial clone and nothing is fetched here: check the branch out in a worktree first")
+		}
+		return err
+	}
+	t.Worktree, t.Temporary = tree, true
+	return nil
+}
+
+// claimTemporary makes the folder and the link that says whose it is.
+func claimTemporary(parent, common string) (string, error) {
+	for range 1000 {
+		folder := filepath.Join(parent, fmt.Sprintf("%s%08x", temporaryPrefix, rand.Uint32()))
+		err := os.Symlink(owner.Self().String()+common, folder+ownerSuffix)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		if err = os.Mkdir(folder, 0o700); err == nil {
+			return folder, nil
+		}
+		if err := errors.Join(err, os.Remove(folder+ownerSuffix)); !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return "", errors.New("no free name")
+}
+
+// removeTemporary removes a temporary worktree, first its files, then its registration, then the claim; a second try
+// goes on where the first stopped.
+func (r *Repo) removeTemporary(ctx context.Context, folder string) error {
+	wrong := func(err error) error {
+		return fault.Env("temporary_worktree", fmt.Errorf("removing the temporary worktree in %q: %w", folder, err), "remove the folder by hand, then: git worktree prune")
+	}
+	if err := removeAll(folder); err != nil {
+		return wrong(err)
+	}
+	all, err := r.checkouts(ctx)
+	if err != nil {
+		return wrong(err)
+	}
+	for _, c := range all {
+		if filepath.Dir(c.path) != folder {
+			continue
+		}
+		// Twice: also where somebody locked it.
+		if _, err := r.git.output(ctx, call{at: r.shared(), args: []string{"worktree", "remove", "--force", "--force", "--end-of-options", c.path}}); err != nil {
+			return wrong(err)
+		}
+	}
+	if err := os.Remove(folder + ownerSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wrong(err)
+	}
+	return nil
+}
+
+// removeAll is os.RemoveAll for folders that a build made unwritable (module caches). It follows no link.
+func removeAll(folder string) error {
+	if err := os.RemoveAll(folder); err == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = root.Chmod(name, 0o700) // best effort: what stays shut is named below
+			if err != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err := root.Close(); err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
+}
+
+// Sweep removes what programs that no longer run left of this repository: temporary worktrees, and records that were
+// cut short between the branch and its worktree, which it completes. It returns what it dealt with, one line each, and
+// goes on after an error. It touches nothing of a live program or of another user.
+func (r *Repo) Sweep(ctx context.Context) ([]string, error) {
+	var done []string
+	var errs []error
+	claims, err := filepath.Glob(filepath.Join(globQuote(os.TempDir()), temporaryPrefix+"*"+ownerSuffix))
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, claim := range claims {
+		if !r.abandoned(claim) {
+			continue
+		}
+		folder := strings.TrimSuffix(claim, ownerSuffix)
+		if real, err := filepath.EvalSymlinks(filepath.Dir(folder)); err == nil {
+			folder = filepath.Join(real, filepath.Base(folder))
+		}
+		if err := r.removeTemporary(ctx, folder); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, "temporary worktree "+folder)
+	}
+	recovered, err := r.recover(ctx)
+	return append(done, recovered...), errors.Join(append(errs, err)...)
+}
+
+// abandoned reports whether the claim is ours, of this repository, and its program is gone.
+func (r *Repo) abandoned(claim string) bool {
+	info, err := os.Lstat(claim)
+	if err != nil {
+		return false
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Getuid() {
+		return false
+	}
+	target, err := os.Readlink(claim)
+	if err != nil {
+		return false
+	}
+	slash := strings.IndexByte(target, '/')
+	if slash < 0 || target[slash:] != r.common {
+		return false
+	}
+	o, err := owner.Parse(target[:slash])
+	return err == nil && !o.Alive()
+}
+
+func globQuote(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}
