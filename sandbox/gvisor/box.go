@@ -1,0 +1,141 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+// box is what the engine holds of a box.
+type box struct {
+	dir     string
+	process *process
+
+	watching sync.WaitGroup
+	stop     chan struct{}
+	memory   atomic.Int64 // bytes in use when the limit was passed; 0 while it was not
+}
+
+// limitMemory supervises the box's memory from now on: a box that uses more is ended.
+func (b *box) limitMemory(limit int64) error {
+	pid, err := b.process.hold()
+	if err != nil {
+		return err
+	}
+	m, err := findMemory(pid)
+	if err != nil {
+		return err
+	}
+	b.stop = make(chan struct{})
+	b.watching.Go(func() {
+		m.watch(limit, b.stop, func(used int64) {
+			b.memory.Store(used)
+			b.process.kill()
+		})
+	})
+	return nil
+}
+
+// lost implements shim.Box.Lost.
+func (b *box) lost(ctx context.Context) *sandbox.LostError {
+	select {
+	case <-b.process.ended:
+	case <-ctx.Done():
+		return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: "gvisor runs on, but its init does not answer"}
+	}
+	if used := b.memory.Load(); used > 0 {
+		return &sandbox.LostError{Cause: sandbox.CauseMemory, Detail: fmt.Sprintf("the box used %d MiB", used>>20)}
+	}
+	detail := "gvisor ended: " + ending(b.process.err)
+	if said := b.process.said(); said != "" {
+		detail += ": " + lastLine(said)
+	}
+	return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: detail}
+}
+
+// ending puts into words how a process ended.
+func ending(err error) string {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		if err != nil {
+			return err.Error()
+		}
+		return "exit 0"
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal().String()
+	}
+	return fmt.Sprintf("exit %d", exit.ExitCode())
+}
+
+func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
+
+// close ends the box and removes all of it.
+func (b *box) close() error {
+	var err error
+	if b.process != nil {
+		err = b.process.end()
+	}
+	if b.stop != nil {
+		close(b.stop)
+		b.watching.Wait()
+	}
+	if gone := os.RemoveAll(b.dir); gone != nil {
+		err = errors.Join(err, fmt.Errorf("removing the box's files: %w", gone))
+	}
+	return err
+}
+
+// limitTexts says how each limit is kept.
+func limitTexts(l sandbox.Limits, cpus string) map[string]string {
+	return map[string]string{
+		"memory": bytesText(l.Memory) + " supervised",
+		"cpus":   cpus,
+		"pids":   strconv.Itoa(l.Pids) + " enforced, each uid",
+		"output": bytesText(l.Output) + " enforced, each command",
+		"tmp":    bytesText(l.Tmp) + " enforced, each file system",
+	}
+}
+
+func bytesText(n int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n%u.size == 0 {
+			return fmt.Sprintf("%d%s", n/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// copyFile copies a program to a new file that everybody may run.
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if err := out.Chmod(0o755); err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return err
+}

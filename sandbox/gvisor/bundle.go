@@ -1,0 +1,103 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/trkr-dev/trkr-validate/images"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+const (
+	shmSize    = 64 << 20 // of /dev/shm at most
+	openFiles  = 4096     // descriptors of one process of the box
+	installUID = 10001    // owns sandbox.Prefix
+	rootfsDir  = "rootfs"
+)
+
+// bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. program is the host's path of
+// the init.
+func bundle(dir string, spec sandbox.Spec, host images.Host, program string, args []string) error {
+	root := filepath.Join(dir, rootfsDir)
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return stateError(err)
+	}
+	if err := host.Write(root); err != nil {
+		return stateError(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, sandbox.Init), nil, 0o755); err != nil {
+		return stateError(err)
+	}
+	config, err := json.Marshal(ociSpec(spec, host, program, args))
+	if err != nil {
+		return fmt.Errorf("describing the box: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), config, 0o600); err != nil {
+		return stateError(err)
+	}
+	return nil
+}
+
+// ociSpec describes the box to gVisor. The init is uid 0 of the box with the three rights it needs to start commands
+// under other uids and to end them; what it starts can gain none.
+func ociSpec(spec sandbox.Spec, host images.Host, program string, args []string) *specs.Spec {
+	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+	nproc := uint64(spec.Limits.Pids)
+	return &specs.Spec{
+		Version: "1.2.0",
+		Root:    &specs.Root{Path: rootfsDir, Readonly: true},
+		Process: &specs.Process{
+			Args:            args,
+			Env:             []string{"PATH=" + host.Path},
+			Cwd:             "/",
+			NoNewPrivileges: true,
+			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
+			// gVisor counts tasks by uid and checks this from the first one on. Without it a fork bomb becomes
+			// thousands of host processes, which can lock the host kernel when they end.
+			Rlimits: []specs.POSIXRlimit{
+				{Type: "RLIMIT_NPROC", Soft: nproc, Hard: nproc},
+				{Type: "RLIMIT_NOFILE", Soft: openFiles, Hard: openFiles},
+				{Type: "RLIMIT_CORE"},
+			},
+		},
+		Hostname: "validate",
+		Mounts:   mounts(spec, host, program),
+		Linux:    &specs.Linux{},
+	}
+}
+
+func mounts(spec sandbox.Spec, host images.Host, program string) []specs.Mount {
+	tmp := size(spec.Limits.Tmp)
+	list := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
+		tmpfs("/tmp", "mode=1777", tmp),
+		tmpfs("/work", "mode=1777", tmp),
+		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", installUID), fmt.Sprintf("gid=%d", installUID), tmp),
+		tmpfs("/dev/shm", "mode=1777", size(min(spec.Limits.Tmp, shmSize))),
+	}
+	for _, b := range host.Binds {
+		list = append(list, bind(b.Source, b.Target, "rbind"))
+	}
+	return append(list,
+		bind(spec.Input, sandbox.Root, "bind"),
+		bind(program, sandbox.Init, "bind"))
+}
+
+func size(bytes int64) string { return "size=" + strconv.FormatInt(bytes, 10) }
+
+func tmpfs(at string, data ...string) specs.Mount {
+	return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: append([]string{"nosuid", "nodev"}, data...)}
+}
+
+// bind shows a host path read-only. Those of the system are recursive: in a user namespace the kernel refuses to bind
+// a directory without the file systems that are mounted in it.
+func bind(source, at, kind string) specs.Mount {
+	return specs.Mount{Destination: at, Type: "bind", Source: source, Options: []string{kind, "ro", "nosuid", "nodev"}}
+}

@@ -1,0 +1,47 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gvisor.dev/gvisor/runsc/cli"
+	"gvisor.dev/gvisor/runsc/cmd"
+	"gvisor.dev/gvisor/runsc/cmd/sentry/sentrycmd"
+	"gvisor.dev/gvisor/runsc/cmd/util"
+)
+
+const (
+	// runtimeName begins argv[0] of every process that gVisor starts by itself, and is that of the one we start.
+	runtimeName = "runsc"
+	// selfExe is argv[0] where gVisor runs itself again: as root of a user namespace, and to unmount /proc.
+	selfExe = "/proc/self/exe"
+	// rootFlag is the first argument of the runtime process that we start.
+	rootFlag = "--root="
+)
+
+// Dispatch runs gVisor's runtime and never returns if this process was started as one; otherwise it does nothing.
+func Dispatch() {
+	if !isRuntime(os.Args) {
+		return
+	}
+	cli.Run(nil, map[util.SubCommand]string{
+		new(cmd.Run):          "",
+		new(cmd.Gofer):        "",
+		new(sentrycmd.Boot):   "",
+		new(sentrycmd.Umount): "",
+	}, nil)
+}
+
+// isRuntime recognises both ways in which gVisor's processes are started.
+func isRuntime(argv []string) bool {
+	if len(argv) < 2 {
+		return false
+	}
+	if argv[0] == selfExe {
+		return strings.HasPrefix(argv[1], rootFlag) || argv[1] == new(sentrycmd.Umount).Name()
+	}
+	return strings.HasPrefix(filepath.Base(argv[0]), runtimeName)
+}

@@ -1,0 +1,135 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trkr-dev/trkr-validate/images"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/shim"
+)
+
+// startLimit bounds a start for callers whose context does not. A start takes a fraction of a second; one that takes
+// this long hangs.
+const startLimit = 60 * time.Second
+
+// New gives the engine. It does nothing yet; Check tells whether it can work here.
+func New(o Options) sandbox.Engine { return &engine{options: o, host: thisHost()} }
+
+type engine struct {
+	options Options
+	host    host
+}
+
+func (*engine) Name() string { return Name }
+
+// Check implements sandbox.Engine.
+func (e *engine) Check(ctx context.Context) (sandbox.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return sandbox.Version{}, err
+	}
+	rootless, err := e.host.check()
+	if err != nil {
+		return sandbox.Version{}, err
+	}
+	if _, err := e.openState(); err != nil {
+		return sandbox.Version{}, err
+	}
+	detail := "root, embedded"
+	if rootless {
+		detail = "rootless, embedded"
+	}
+	return sandbox.Version{Version: version(), Detail: detail}, nil
+}
+
+// Start implements sandbox.Engine.
+func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbox, err error) {
+	if spec.Image != "host" {
+		return nil, fault.Usagef("image_unsupported", []string{"use --engine docker for images", `or set the image to "host"`},
+			"the gvisor engine cannot run the image %q yet", spec.Image)
+	}
+	rootless, err := e.host.check()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := images.HostRoot(spec.Mounts, spec.Hidden)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.newBoxDir(spec.RunID)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	program, err := ownProgram(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := bundle(dir, spec, plan, program, []string{sandbox.Init, shim.Arg}); err != nil {
+		return nil, err
+	}
+	cpus, cpuText, err := chooseCPUs(spec.Limits.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	b.process, err = startProcess(dir, filepath.Base(dir), rootless, cpus)
+	if err != nil {
+		return nil, startError(err, "")
+	}
+	return b.connect(ctx, spec, sandbox.Info{
+		Engine:        Name,
+		EngineVersion: version(),
+		Image:         spec.Image,
+		Userland:      plan.Userland,
+		Path:          plan.Path,
+		Limits:        limitTexts(spec.Limits, cpuText),
+	})
+}
+
+// connect waits for the init and puts the limit of memory in force. Nothing but the init has run until then.
+func (b *box) connect(ctx context.Context, spec sandbox.Spec, info sandbox.Info) (sandbox.Sandbox, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errStuck)
+	defer cancel()
+	s, err := shim.Connect(ctx, b.process, shim.Box{Info: info, Spec: spec, Lost: b.lost, Close: b.close})
+	if err != nil {
+		return nil, b.startFailed(ctx, err)
+	}
+	if err := b.limitMemory(spec.Limits.Memory); err != nil {
+		return nil, fault.Env("engine_start_failed", err)
+	}
+	return s, nil
+}
+
+// ownProgram is the host's path of this program, which is also the box's init. One that was replaced or that other
+// users may not run is copied into the box's folder.
+func ownProgram(dir string) (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	running, err := os.Stat(selfExe)
+	if err != nil {
+		return "", fault.Envf("proc_missing", []string{"mount /proc"}, "finding this program: %w", err)
+	}
+	named, err := os.Stat(path)
+	if err == nil && os.SameFile(running, named) && named.Mode().Perm()&0o005 == 0o005 {
+		return filepath.EvalSymlinks(path)
+	}
+	copied := filepath.Join(dir, "init")
+	if err := copyFile(copied, selfExe); err != nil {
+		return "", stateError(err)
+	}
+	return copied, nil
+}

@@ -1,0 +1,36 @@
+// Package gvisor makes boxes with the gVisor that is built into this program: no daemon, no root, no download. The
+// program runs itself again as gVisor's runtime, so every main that uses the engine calls Dispatch before anything
+// else, right after shim.Dispatch.
+package gvisor
+
+import "runtime/debug"
+
+// Name is the engine's name.
+const Name = "gvisor"
+
+// module is gVisor's module path, by which the version that was built in is found.
+const module = "gvisor.dev/gvisor"
+
+// Options of the engine.
+type Options struct {
+	// StateDir holds the running boxes' files, in a folder of this user's own that is made when it is needed. Empty:
+	// XDG_RUNTIME_DIR where that belongs to this user, else the directory for temporary files.
+	StateDir string
+}
+
+// version is the version of the gVisor that was built in.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == module {
+			if dep.Replace != nil {
+				dep = dep.Replace
+			}
+			return dep.Version
+		}
+	}
+	return "unknown"
+}
