@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// streams are what the program talks through. The result goes to out, everything else to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func system() streams { return streams{in: os.Stdin, out: os.Stdout, err: os.Stderr} }
+
+// terminal tells whether a stream is a terminal.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// app is what every subcommand shares: streams, the flags of all commands, the log.
+type app struct {
+	streams
+	interrupted *interruption
+
+	directory string
+	config    string
+	json      bool
+	quiet     bool
+	logLevel  string
+	logFormat string
+
+	log zerolog.Logger
+	// logTo is where the log goes; live progress moves it above its own lines.
+	logTo *switchWriter
+}
+
+// switchWriter can be pointed elsewhere while it is in use by a log.
+type switchWriter struct{ to io.Writer }
+
+func (w *switchWriter) Write(p []byte) (int, error) { return w.to.Write(p) }
+
+// execute runs one command line to its end and returns how the program ends.
+func execute(args []string, s streams) exitCode {
+	a := &app{streams: s, log: zerolog.Nop(), logTo: &switchWriter{to: s.err}}
+	ctx, interrupted, stop := interruptible(s.err)
+	defer stop()
+	a.interrupted = interrupted
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if !a.json && wantsJSON(args) { // the command line was wrong before the flag was reached
+		a.json = true
+	}
+	return a.end(err)
+}
+
+// wantsJSON looks for --json where flags could not be read.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--json", "--json=true", "--json=1":
+			return true
+		}
+	}
+	return false
+}
+
+// end says what went wrong, in words or as the JSON document, and returns the exit code.
+func (a *app) end(err error) exitCode {
+	code := exitClear
+	if said, ok := errors.AsType[exitWith](err); ok {
+		code = said.code
+	} else if err != nil {
+		f := describe(err)
+		code = f.exit
+		if interrupted := a.interrupted.exit(); interrupted != 0 {
+			code = interrupted
+		}
+		if a.json {
+			if werr := a.writeJSON(document{SchemaVersion: 1, ExitCode: code, Error: f.json(), Results: []resultJSON{}}); werr != nil {
+				fmt.Fprintln(a.err, "error:", werr)
+				return exitError
+			}
+		} else {
+			f.print(a.err)
+		}
+	}
+	if interrupted := a.interrupted.exit(); interrupted != 0 {
+		return interrupted
+	}
+	return code
+}
+
+// setup reads the flags that all commands share. It runs before the command does.
+func (a *app) setup(*cobra.Command, []string) error {
+	level, err := zerolog.ParseLevel(a.logLevel)
+	if err != nil || a.logLevel == "" {
+		return fault.Usagef("flag", []string{"known are trace, debug, info, warn, error, disabled"}, "--log-level: %q is no level", a.logLevel)
+	}
+	var to io.Writer = a.logTo
+	switch a.logFormat {
+	case "json":
+	case "text":
+		to = zerolog.ConsoleWriter{Out: a.logTo, NoColor: !terminal(a.err), TimeFormat: "15:04:05"}
+	default:
+		return fault.Usagef("flag", []string{"known are text, json"}, "--log-format: %q is no format", a.logFormat)
+	}
+	a.log = zerolog.New(to).Level(level).With().Timestamp().Logger()
+	dir, err := filepath.Abs(a.directory)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return fault.Usage("directory", fmt.Errorf("changing to %q: %w", a.directory, err))
+	case !info.IsDir():
+		return fault.Usagef("directory", nil, "changing to %q: not a folder", a.directory)
+	}
+	a.directory = dir
+	return nil
+}
+
+// path is a path that the caller named, seen from where -C points.
+func (a *app) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.directory, name)
+}
+
+// shown is a path as the caller would write it.
+func (a *app) shown(name string) string {
+	if rel, err := filepath.Rel(a.directory, name); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return rel
+	}
+	return name
+}
+
+// printf writes to stdout. A result that nobody got is an error.
+func (a *app) printf(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.out, format, args...); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}

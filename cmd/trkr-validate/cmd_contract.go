@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trkr-dev/trkr-validate/ticket"
+)
+
+func (a *app) contractCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "contract",
+		Short: "Show a ticket's contract",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.contractShowCommand())
+	return cmd
+}
+
+type contractShowOptions struct {
+	ticket    ticketOptions
+	issueBody string
+}
+
+func (a *app) contractShowCommand() *cobra.Command {
+	o := contractShowOptions{}
+	cmd := &cobra.Command{
+		Use:   "show <issue>",
+		Short: "Print the assertions of a ticket and their digest",
+		Args:  exactly(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.contractShow(cmd, o, args[0]) },
+	}
+	o.ticket.flags(cmd)
+	cmd.Flags().StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
+	return cmd
+}
+
+type contractJSON struct {
+	SchemaVersion int             `json:"schemaVersion"`
+	Issue         string          `json:"issue"`
+	Commit        string          `json:"commit"`
+	Source        string          `json:"source"`
+	Digest        string          `json:"digest"`
+	Assertions    []assertionJSON `json:"assertions"`
+	Warnings      []string        `json:"warnings"`
+}
+
+type assertionJSON struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string) error {
+	ctx := cmd.Context()
+	s, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	var given []byte
+	if o.issueBody != "" {
+		if given, err = a.issueBody(o.issueBody); err != nil {
+			return err
+		}
+	}
+	return a.withTicket(ctx, s, o.ticket, arg, func(repo *ticket.Repo, t *ticket.Ticket) error {
+		var body ticket.Body
+		switch {
+		case given != nil:
+			body = func(context.Context) ([]byte, error) { return given, nil }
+		case s.Issue.Command != "":
+			body = func(ctx context.Context) ([]byte, error) {
+				return ticket.IssueBody(ctx, s.Issue.Command, repo.Root(), t.Issue)
+			}
+		}
+		text, err := repo.Contract(ctx, t, body)
+		if err != nil {
+			return err
+		}
+		doc := contractJSON{SchemaVersion: 1, Issue: t.Issue, Commit: t.Commit, Source: text.Source, Digest: text.Contract.Digest(), Warnings: []string{}}
+		for _, one := range text.Contract.Assertions {
+			doc.Assertions = append(doc.Assertions, assertionJSON{ID: one.ID, Text: one.Text})
+		}
+		for _, w := range text.Warnings {
+			doc.Warnings = append(doc.Warnings, w.String())
+		}
+		if a.json {
+			return a.writeJSON(doc)
+		}
+		for _, w := range doc.Warnings {
+			say(a.err, "warning: ", w)
+		}
+		var b strings.Builder
+		b.WriteString(visible(string(text.Contract.Format())))
+		fmt.Fprintf(&b, "\nsource  %s, at %s\ndigest  %s\n", doc.Source, short(doc.Commit), doc.Digest)
+		return a.printf("%s", b.String())
+	})
+}
+
+// withTicket resolves an issue, lends the ticket to use and closes it.
+func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, arg string, use func(*ticket.Repo, *ticket.Ticket) error) error {
+	issue, err := ticket.ParseIssue(arg)
+	if err != nil {
+		return err
+	}
+	repo, err := ticket.Open(ctx, a.directory)
+	if err != nil {
+		return err
+	}
+	q := ticket.Query{
+		Issue: issue, Branch: o.branch, Ref: o.ref,
+		BranchTemplate: s.Ticket.Branch, DirTemplate: s.Ticket.Dir, Base: s.Ticket.Base,
+	}
+	if o.worktree != "" {
+		q.Worktree = a.path(o.worktree)
+	}
+	t, err := repo.Resolve(ctx, q)
+	if err != nil {
+		return err
+	}
+	err = use(repo, t)
+	if cerr := t.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/stage"
+	"github.com/trkr-dev/trkr-validate/ticket"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+type runOptions struct {
+	box       boxOptions
+	ticket    ticketOptions
+	jobs      int
+	issueBody string
+	only      []string
+	noCommit  bool
+	wait      time.Duration
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o := runOptions{}
+	cmd := &cobra.Command{
+		Short: "Validate tickets against their contracts",
+		Long: `Validate tickets against their contracts.
+
+For each issue: build its branch, put the artifacts and the contract, and nothing else, into a sandbox without a
+network, have every assertion checked there, compute the outcome, and commit validation.md to the branch. Nothing is
+pushed or merged.
+
+Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or configuration, 6 the environment failed.`,
+		Example: `  trkr-validate 7
+  trkr-validate 7 8 9 --jobs 2 --json
+  trkr-validate 7 --ref HEAD --only VAL-3`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.run(cmd, o, args)
+		},
+	}
+	o.box.flags(cmd)
+	o.ticket.flags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
+	f.StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
+	f.StringSliceVar(&o.only, "only", nil, "check only these `assertions`; the others stay unverified and nothing is committed")
+	f.BoolVar(&o.noCommit, "no-commit", false, "commit nothing; the run folder has everything")
+	f.DurationVar(&o.wait, "wait", 0, "how long to wait for another run of the same ticket (default 10m on a terminal, else 0s)")
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
+	issues, err := issuesOf(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := o.check(cmd, len(issues)); err != nil {
+		return err
+	}
+	request, err := a.request(cmd, o.box, o.ticket, o.issueBody)
+	if err != nil {
+		return err
+	}
+	request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", o.wait
+	if !cmd.Flags().Changed("wait") && terminal(a.err) {
+		request.Wait = 10 * time.Minute
+	}
+
+	p := a.progress()
+	request.Sinks = append(request.Sinks, p)
+	results := validate(cmd.Context(), request, issues, o.jobs)
+	if err := p.Close(); err != nil {
+		return err
+	}
+	return a.finish(cmd, results)
+}
+
+// issuesOf reads the issues of a command line, each once.
+func issuesOf(cmd *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, usage(cmd, errors.New("no issue given"))
+	}
+	var issues []string
+	for _, arg := range args {
+		issue, err := ticket.ParseIssue(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(issues, issue) {
+			issues = append(issues, issue)
+		}
+	}
+	return issues, nil
+}
+
+func (o runOptions) check(cmd *cobra.Command, issues int) error {
+	for _, name := range []string{"branch", "worktree", "ref", "issue-body", "only"} {
+		if issues > 1 && cmd.Flags().Changed(name) {
+			return usage(cmd, fmt.Errorf("--%s goes with one issue, not %d", name, issues))
+		}
+	}
+	if o.jobs < 1 {
+		return usage(cmd, fmt.Errorf("--jobs must be at least 1, not %d", o.jobs))
+	}
+	if o.wait < 0 {
+		return usage(cmd, fmt.Errorf("--wait must not be negative, got %s", o.wait))
+	}
+	return nil
+}
+
+// request settles everything that a run needs to know before anything of a ticket runs.
+func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyFile string) (stage.Request, error) {
+	if t.ref != "" && (t.branch != "" || t.worktree != "") {
+		return stage.Request{}, usage(cmd, errors.New("--ref judges a commit: it does not go with --branch or --worktree"))
+	}
+	s, err := a.settings(cmd)
+	if err != nil {
+		return stage.Request{}, err
+	}
+	root, err := config.Root(a.directory)
+	if err != nil {
+		return stage.Request{}, err
+	}
+	req := stage.Request{
+		Dir: a.directory, Branch: t.branch, Ref: t.ref,
+		Config: s.Config, ConfigRef: s.ref(root), Agents: agents(s.Validate.Agents),
+		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
+	}
+	if t.worktree != "" {
+		req.Worktree = a.path(t.worktree)
+	}
+	if bodyFile != "" {
+		if req.IssueBody, err = a.issueBody(bodyFile); err != nil {
+			return stage.Request{}, err
+		}
+	}
+	if req.Engine, req.EngineReason, err = choose(cmd.Context(), engines(a.log), s.Validate.Engine, s.Validate.Image); err != nil {
+		return stage.Request{}, err
+	}
+	return req, nil
+}
+
+// maxBody is far more than any tracker's issue holds.
+const maxBody = 4 << 20
+
+func (a *app) issueBody(name string) ([]byte, error) {
+	from := a.in
+	if name != "-" {
+		f, err := os.Open(a.path(name))
+		if err != nil {
+			return nil, fault.Usage("issue_body", fmt.Errorf("reading the issue's body: %w", err))
+		}
+		defer f.Close()
+		from = f
+	}
+	body, err := io.ReadAll(io.LimitReader(from, maxBody+1))
+	if err != nil {
+		return nil, fault.Usage("issue_body", fmt.Errorf("reading the issue's body: %w", err))
+	}
+	if len(body) > maxBody {
+		return nil, fault.Usagef("issue_body", nil, "reading the issue's body: more than %s", config.FormatSize(maxBody))
+	}
+	if body == nil {
+		body = []byte{} // nil would ask the config's command
+	}
+	return body, nil
+}
+
+// validate runs the issues, at most jobs at once, and returns their results in the order in which they were asked
+// for. An issue whose turn had not come when ctx was cancelled is an error like the others.
+func validate(ctx context.Context, req stage.Request, issues []string, jobs int) []stage.Result {
+	results := make([]stage.Result, len(issues))
+	turn := make(chan struct{}, jobs)
+	var running sync.WaitGroup
+	for i, issue := range issues {
+		turn <- struct{}{}
+		if err := context.Cause(ctx); err != nil {
+			results[i] = stage.Result{
+				Issue: issue, Outcome: verdict.Error,
+				Failure: &stage.Failure{Code: "interrupted", Message: "interrupted before it began"},
+			}
+			<-turn
+			continue
+		}
+		running.Go(func() {
+			defer func() { <-turn }()
+			one := req
+			one.Issue = issue
+			one.Sinks = slices.Clone(req.Sinks)
+			results[i] = stage.Run(ctx, one)
+		})
+	}
+	running.Wait()
+	return results
+}
+
+// finish reports the results and says how the program ends.
+func (a *app) finish(cmd *cobra.Command, results []stage.Result) error {
+	codes := make([]exitCode, len(results))
+	for i, r := range results {
+		codes[i] = exitCode(r.ExitCode())
+	}
+	code := worst(codes)
+	if interrupted := a.interrupted.exit(); interrupted != 0 {
+		code = interrupted
+	}
+	if a.json {
+		if err := a.writeJSON(documentOf(results, code)); err != nil {
+			return err
+		}
+		return exitWith{code}
+	}
+	for i, r := range results {
+		if i > 0 && !a.quiet {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.report(r); err != nil {
+			return err
+		}
+		a.explain(cmd, r)
+	}
+	return exitWith{code}
+}
+
+// explain says on stderr what kept a ticket from being judged, and what to do.
+func (a *app) explain(cmd *cobra.Command, r stage.Result) {
+	if f := failureOf(r); f != nil {
+		if slices.ContainsFunc(r.Refusals, func(x verdict.Refusal) bool { return x.Reason == verdict.TicketNotFound }) {
+			var names []string
+			for _, c := range cmd.Root().Commands() {
+				names = append(names, c.Name())
+			}
+			if near := config.Nearest(r.Issue, names); near != "" {
+				f.reasons[0].hints = append([]string{"did you mean the command " + near + "?"}, f.reasons[0].hints...)
+			}
+		}
+		f.print(a.err)
+	}
+	if hint := openHint(r); hint != "" {
+		say(a.err, "hint: ", hint)
+	}
+}
+
+// progress chooses who shows how the runs go on.
+func (a *app) progress() printer {
+	switch {
+	case a.json || a.quiet:
+		return silent{}
+	case terminal(a.err) && os.Getenv("TERM") != "dumb":
+		return newLive(a)
+	default:
+		return &plain{to: a.err}
+	}
+}
+
+// printer shows the events of runs while they happen.
+type printer interface {
+	event.Sink
+	Close() error // after the last event
+}

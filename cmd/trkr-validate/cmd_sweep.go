@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/ticket"
+)
+
+func (a *app) sweepCommand() *cobra.Command {
+	dryRun := false
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "Remove what runs that were cut short left behind",
+		Long: `Remove what runs that were cut short left behind: boxes of every engine that answers, and temporary worktrees of
+this repository. What belongs to a run that still lives, or to another user, is not touched.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, dryRun) },
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name it")
+	return cmd
+}
+
+type sweptJSON struct {
+	SchemaVersion int         `json:"schemaVersion"`
+	DryRun        bool        `json:"dryRun"`
+	Swept         []sweptItem `json:"swept"`
+}
+
+type sweptItem struct {
+	Kind string `json:"kind"` // an engine's name, or "worktree"
+	Name string `json:"name"`
+}
+
+func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
+	ctx := cmd.Context()
+	doc := sweptJSON{SchemaVersion: 1, DryRun: dryRun, Swept: []sweptItem{}}
+	var errs []error
+	add := func(kind string, names []string, err error) {
+		for _, n := range names {
+			doc.Swept = append(doc.Swept, sweptItem{Kind: kind, Name: n})
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("sweeping %s: %w", kind, err))
+		}
+	}
+	for _, e := range engines(a.log) {
+		if _, err := e.Check(ctx); err != nil {
+			// An engine that cannot start a box has none that we could end through it.
+			a.log.Info().Str("engine", e.Name()).Err(err).Msg("not swept")
+			continue
+		}
+		names, err := e.Sweep(ctx, dryRun)
+		add(e.Name(), names, err)
+	}
+	root, err := config.Root(a.directory)
+	if err != nil {
+		return err
+	}
+	if root != "" && !dryRun {
+		repo, err := ticket.Open(ctx, root)
+		if err == nil {
+			var names []string
+			names, err = repo.Sweep(ctx)
+			add("worktree", names, err)
+		} else {
+			add("worktree", nil, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fault.Env("sweep", err, "trkr-validate doctor shows what cannot be used here")
+	}
+	if a.json {
+		return a.writeJSON(doc)
+	}
+	verb := "removed"
+	if dryRun {
+		verb = "would remove"
+	}
+	for _, s := range doc.Swept {
+		if err := a.printf("%s %s %s\n", verb, s.Kind, s.Name); err != nil {
+			return err
+		}
+	}
+	if len(doc.Swept) == 0 && !a.quiet {
+		return a.printf("nothing was left behind\n")
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// document is what --json prints: exactly one, in this shape for one issue, several, and a failure before any.
+type document struct {
+	SchemaVersion int          `json:"schemaVersion"`
+	ExitCode      exitCode     `json:"exitCode"`
+	Error         *errorJSON   `json:"error"`
+	Results       []resultJSON `json:"results"`
+}
+
+type errorJSON struct {
+	Code    string   `json:"code"`
+	Step    string   `json:"step"`
+	Message string   `json:"message"`
+	Hints   []string `json:"hints"`
+}
+
+type resultJSON struct {
+	Issue    string            `json:"issue"`
+	RunID    string            `json:"runId"`
+	Outcome  verdict.Outcome   `json:"outcome"`
+	ExitCode exitCode          `json:"exitCode"`
+	Record   *verdict.Record   `json:"record"`
+	Refusals []verdict.Refusal `json:"refusals"`
+	Error    *errorJSON        `json:"error"`
+	Recorded *recordedJSON     `json:"recorded"`
+}
+
+type recordedJSON struct {
+	Commit string `json:"commit"`
+	Path   string `json:"path"`
+}
+
+func (f failure) json() *errorJSON {
+	return &errorJSON{Code: f.code, Step: f.step, Message: f.message(), Hints: f.hints()}
+}
+
+// orEmpty keeps null out of lists.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// writeJSON prints v as the one document of this call.
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}

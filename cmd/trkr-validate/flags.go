@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// boxOptions are the flags that set a key of the configuration; their values are read through it.
+type boxOptions struct {
+	engine string
+	image  string
+	agents []string
+}
+
+func (o *boxOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.engine, "engine", "", "what makes the box: `engine` auto, docker or gvisor")
+	f.StringVar(&o.image, "image", "", "the box's userland: host, or an image's `reference`")
+	f.StringArrayVar(&o.agents, "agent", nil, "who judges: `agent` probe, or the JSON that the config would hold; repeatable")
+}
+
+// ticketOptions say where a ticket's code stands.
+type ticketOptions struct {
+	branch   string
+	worktree string
+	ref      string
+}
+
+func (o *ticketOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.branch, "branch", "", "the ticket's `branch`, whatever ticket.branch says")
+	f.StringVar(&o.worktree, "worktree", "", "the worktree `folder` to build in")
+	f.StringVar(&o.ref, "ref", "", "judge this `revision`; commits nothing")
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd, fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0]))
+	}
+	return nil
+}
+
+// exactly demands n arguments, named as in the command's use line.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(cmd, fmt.Errorf("%s takes %d argument(s), got %d", cmd.CommandPath(), n, len(args)))
+		}
+		return nil
+	}
+}
+
+func usage(cmd *cobra.Command, err error) error {
+	return fault.Usage("usage", err, cmd.CommandPath()+" --help")
+}

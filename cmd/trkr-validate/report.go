@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/stage"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// documentOf makes the JSON document of one call.
+func documentOf(results []stage.Result, code exitCode) document {
+	doc := document{SchemaVersion: 1, ExitCode: code, Results: []resultJSON{}}
+	for _, r := range results {
+		one := resultJSON{
+			Issue: r.Issue, RunID: r.RunID, Outcome: r.Outcome, ExitCode: exitCode(r.ExitCode()),
+			Record: r.Record, Refusals: orEmpty(r.Refusals),
+		}
+		if r.Failure != nil {
+			one.Error = &errorJSON{Code: r.Failure.Code, Step: r.Failure.Step, Message: r.Failure.Message, Hints: orEmpty(r.Failure.Hints)}
+		}
+		if r.Recorded != nil {
+			one.Recorded = &recordedJSON{Commit: r.Recorded.Commit, Path: r.Recorded.Path}
+		}
+		doc.Results = append(doc.Results, one)
+	}
+	return doc
+}
+
+// failureOf puts a refusal or an error of one run into words; nil where it was judged.
+func failureOf(r stage.Result) *failure {
+	f := &failure{exit: exitCode(r.ExitCode())}
+	for _, refusal := range r.Refusals {
+		f.reasons = append(f.reasons, reason{fmt.Sprintf("%s: %s", r.Issue, refusal.Error()), refusal.Hints})
+	}
+	if r.Failure != nil {
+		f.reasons = append(f.reasons, reason{fmt.Sprintf("%s: %s", r.Issue, r.Failure.Message), r.Failure.Hints})
+	}
+	if len(f.reasons) == 0 {
+		return nil
+	}
+	return f
+}
+
+// openHint tells what to do about criteria that nobody could judge.
+func openHint(r stage.Result) string {
+	if r.Record == nil || r.Outcome != verdict.Incomplete {
+		return ""
+	}
+	open := 0
+	for _, c := range r.Record.Criteria {
+		if c.Status == verdict.Unverified {
+			open++
+		}
+	}
+	if open == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d could not be told without a model or a person; docs/contract.md has the words that the probe reads", open, len(r.Record.Criteria))
+}
+
+// report prints one result: the outcome alone with --quiet, else all that a person acts on.
+func (a *app) report(r stage.Result) error {
+	var b strings.Builder
+	b.WriteString(headline(r.Issue, r.Outcome, r.Record))
+	if !a.quiet {
+		if r.Record != nil {
+			details(&b, *r.Record)
+		}
+		where(&b, a, r)
+	}
+	return a.printf("%s", b.String())
+}
+
+func headline(issue string, outcome verdict.Outcome, record *verdict.Record) string {
+	line := fmt.Sprintf("%s: %s", issue, outcome)
+	if record != nil && len(record.Criteria) > 0 {
+		met := 0
+		for _, c := range record.Criteria {
+			if c.Status == verdict.Met {
+				met++
+			}
+		}
+		line += fmt.Sprintf(", %d of %d met", met, len(record.Criteria))
+	}
+	return line + "\n"
+}
+
+// details lists criteria, findings and diagnostics; evidence only where it is needed to act.
+func details(b *strings.Builder, record verdict.Record) {
+	width := 0
+	for _, c := range record.Criteria {
+		width = max(width, len(c.ID))
+	}
+	for _, c := range record.Criteria {
+		prefix := fmt.Sprintf("  %-10s  %-*s  ", c.Status, width, visible(c.ID))
+		say(b, prefix, c.Text)
+		if c.Status != verdict.Met && c.Evidence != "" {
+			say(b, strings.Repeat(" ", len(prefix)), c.Evidence)
+		}
+	}
+	for _, f := range record.Findings {
+		text := f.Text
+		if f.Place != "" {
+			text = f.Place + ": " + text
+		}
+		say(b, fmt.Sprintf("  %-10s  ", f.Severity), text)
+	}
+	for _, d := range record.Diagnostics {
+		text := d.Code
+		if d.Detail != "" {
+			text += ": " + d.Detail
+		}
+		say(b, "  diagnostic  ", text)
+	}
+}
+
+// where says what was written.
+func where(b *strings.Builder, a *app, r stage.Result) {
+	if r.Recorded != nil {
+		if r.Recorded.Commit == "" {
+			say(b, "  recorded    ", r.Recorded.Path+" says so already")
+		} else {
+			branch := ""
+			if r.Record != nil && r.Record.Subject.Branch != "" {
+				branch = " on " + r.Record.Subject.Branch
+			}
+			say(b, "  recorded    ", fmt.Sprintf("%s in %s%s", r.Recorded.Path, short(r.Recorded.Commit), branch))
+		}
+	}
+	if r.RunDir != "" {
+		say(b, "  run         ", a.shown(r.RunDir))
+	}
+}
+
+func short(commit string) string { return commit[:min(12, len(commit))] }
