@@ -1,0 +1,302 @@
+package verdict
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trkr-dev/trkr-validate/contract"
+)
+
+// kind says what a line of a report is.
+type kind int
+
+const (
+	prose kind = iota
+	criterionLine
+	findingLine
+	verdictLine
+	unreadable // it claims to be a report line and cannot be read as one: never taken for prose
+)
+
+// reportLine is one line as read. text is evidence, or what a finding says, not yet cut.
+type reportLine struct {
+	kind     kind
+	id       string
+	status   Status
+	severity Severity
+	verdict  string
+	place    string
+	text     string
+}
+
+const decoration = "*_`~"
+
+var (
+	ansi    = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-Za-z]|[@-Z\\\\^_=>78c])")
+	markers = regexp.MustCompile(`^(?:[\s\p{Zs}\x{feff}]+|#{1,6}[\s\p{Zs}]+|[-*+][\s\p{Zs}]+|[0-9]{1,9}[.)][\s\p{Zs}]+|\[[ xX]\][\s\p{Zs}]+)*`)
+	words   = []struct {
+		word string
+		kind kind
+	}{{"CRITERION", criterionLine}, {"FINDING", findingLine}, {"VERDICT", verdictLine}}
+
+	separator = regexp.MustCompile(`^[*_` + "`" + `~]*[\s\p{Zs}]+(—|–|--|-)[\s\p{Zs}]+`)
+	idHead    = regexp.MustCompile(`(?i)^VAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})`)
+
+	// The grammar quoted back: choices, names in brackets, dots. Nothing that could be meant is among them.
+	statusHint   = hint(`pass|fail|blocked`)
+	severityHint = hint(`BLOCKING|NOTE`)
+	verdictHint  = regexp.MustCompile(hint(`CLEAR|BLOCKING`).String() + `[\s*_` + "`" + `~]*$`)
+	idHint       = regexp.MustCompile(`(?i)^(?:VAL-(?:n|x|\?|#|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)(?:[^0-9A-Za-z]|$)`)
+)
+
+func hint(choice string) *regexp.Regexp {
+	one := `(?:` + choice + `)`
+	return regexp.MustCompile(`(?i)^(?:[<{\[(]?\s*` + one + `(?:\s*(?:\||/|\bor\b)\s*` + one + `)+\s*[>})\]]?|[<{](?:status|severity|verdict|result)[>}]|\.\.\.|…)`)
+}
+
+// candidate reports, cheaply, whether line may be a report line; almost none is.
+func candidate(line []byte) bool {
+	for _, b := range line {
+		switch {
+		case b >= utf8.RuneSelf || b == 0x1b:
+			return true
+		case b <= ' ', b >= '0' && b <= '9', b == '#', b == '-', b == '+', b == '.', b == ')', b == '[', b == ']',
+			b == '*', b == '_', b == '`', b == '~', b == 'x', b == 'X':
+			continue // what markers and decoration are made of
+		}
+		switch b | 0x20 {
+		case 'c', 'f', 'v':
+			return true
+		}
+		return false
+	}
+	return false
+}
+
+// plain removes colour and other terminal sequences.
+func plain(line []byte) []byte {
+	if bytes.IndexByte(line, 0x1b) < 0 {
+		return line
+	}
+	return ansi.ReplaceAll(line, nil)
+}
+
+// readLine reads one line that plain has been through. cut says that its end is missing.
+func readLine(line []byte, cut bool) reportLine {
+	line = line[len(markers.Find(line)):]
+	rest := bytes.TrimLeft(line, decoration)
+	opened := string(line[:len(line)-len(rest)])
+	for _, w := range words {
+		if len(rest) < len(w.word) || !strings.EqualFold(string(rest[:len(w.word)]), w.word) {
+			continue
+		}
+		capitals := string(rest[:len(w.word)]) == w.word
+		after := bytes.TrimLeft(rest[len(w.word):], decoration)
+		after, found := bytes.CutPrefix(bytes.TrimLeft(after, " \t"), []byte(":"))
+		if !found {
+			return reportLine{}
+		}
+		text := strings.ToValidUTF8(string(after), "\ufffd")
+		body := strings.TrimLeft(text, decoration)
+		if opened != "" && body == text && string(rest[len(w.word)]) == ":" {
+			body = strings.TrimSuffix(trimSpace(body), reversed(opened)) // decoration round the whole line
+		}
+		return readBody(w.kind, trimSpace(body), capitals, cut)
+	}
+	return reportLine{}
+}
+
+func readBody(k kind, body string, capitals, cut bool) reportLine {
+	body = strings.TrimLeftFunc(strings.TrimLeft(body, decoration), unicode.IsSpace)
+	var (
+		out reportLine
+		ok  bool
+	)
+	switch k {
+	case criterionLine:
+		out, ok = readCriterion(body)
+	case findingLine:
+		out, ok = readFinding(body)
+	default:
+		out, ok = readVerdict(body)
+		ok = ok && !(cut && out.kind == verdictLine)
+	}
+	// "Verdict: see below" is prose; "VERDICT: PASS" and "verdict: blocking, mostly" are attempts.
+	if !ok && body != "" && (capitals || attempt(body)) {
+		return reportLine{kind: unreadable, text: body}
+	}
+	return out
+}
+
+// attempt reports whether body begins with a word of the grammar.
+func attempt(body string) bool {
+	switch strings.ToUpper(letters(body)) {
+	case "PASS", "FAIL", "BLOCKED", "BLOCKING", "NOTE", "CLEAR":
+		return true
+	}
+	return false
+}
+
+// readCriterion reads "pass — VAL-1: evidence"; a placeholder is prose. ok is false where it is neither.
+func readCriterion(body string) (out reportLine, ok bool) {
+	if statusHint.MatchString(body) {
+		return reportLine{}, true
+	}
+	word := letters(body)
+	switch strings.ToLower(word) {
+	case "pass":
+		out.status = Met
+	case "fail":
+		out.status = Unmet
+	case "blocked":
+		out.status = Blocked
+	default:
+		return reportLine{}, false
+	}
+	body = body[len(word):]
+	sep := separator.FindString(body)
+	if sep == "" {
+		return reportLine{}, false
+	}
+	body = strings.TrimLeft(body[len(sep):], decoration)
+	id := idHead.FindString(body)
+	if id == "" {
+		return reportLine{}, idHint.MatchString(body)
+	}
+	out.id = strings.ToUpper(id)
+	body = body[len(id):]
+	tail := strings.TrimLeft(body, decoration)
+	switch {
+	case strings.HasPrefix(tail, ":"):
+		tail = tail[1:]
+		if closing := strings.TrimLeft(tail, decoration); len(body) > len(tail)+1 || closing == "" || startsWithSpace(closing) {
+			tail = closing // **VAL-1:** and the like
+		}
+	case tail == "":
+	default:
+		sep := separator.FindString(body)
+		if sep == "" {
+			return reportLine{}, false
+		}
+		tail = body[len(sep):]
+	}
+	out.kind, out.text = criterionLine, trimSpace(tail)
+	return out, true
+}
+
+// readFinding reads "BLOCKING — where — what"; where may be missing.
+func readFinding(body string) (out reportLine, ok bool) {
+	if severityHint.MatchString(body) {
+		return reportLine{}, true
+	}
+	word := letters(body)
+	switch strings.ToUpper(word) {
+	case "BLOCKING":
+		out.severity = SeverityBlocking
+	case "NOTE":
+		out.severity = SeverityNote
+	default:
+		return reportLine{}, false
+	}
+	m := separator.FindStringSubmatch(body[len(word):])
+	if m == nil {
+		return reportLine{}, false
+	}
+	body = strings.TrimLeft(body[len(word)+len(m[0]):], decoration)
+	place, text, found := cutAt(body, m[1])
+	if !found {
+		place, text = "", body
+	}
+	out.kind, out.place, out.text = findingLine, strings.Trim(trimSpace(place), decoration), trimSpace(text)
+	if out.text == "" {
+		return reportLine{}, false
+	}
+	if out.place == "where" && strings.Trim(out.text, decoration) == "what" {
+		return reportLine{}, true
+	}
+	return out, true
+}
+
+func readVerdict(body string) (out reportLine, ok bool) {
+	switch word := strings.ToUpper(strings.TrimRight(trimSpace(body), decoration)); word {
+	case "CLEAR", "BLOCKING":
+		return reportLine{kind: verdictLine, verdict: word}, true
+	}
+	return reportLine{}, verdictHint.MatchString(body)
+}
+
+// cutAt splits s at the dash that has a space on each side.
+func cutAt(s, dash string) (before, after string, found bool) {
+	for i := 0; ; {
+		j := strings.Index(s[i:], dash)
+		if j < 0 {
+			return s, "", false
+		}
+		at, end := i+j, i+j+len(dash)
+		left, _ := utf8.DecodeLastRuneInString(s[:at])
+		if unicode.IsSpace(left) && startsWithSpace(s[end:]) {
+			return s[:at], s[end:], true
+		}
+		i = end
+	}
+}
+
+func startsWithSpace(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsSpace(r)
+}
+
+// letters is the run of ASCII letters that s begins with.
+func letters(s string) string {
+	for i, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func trimSpace(s string) string { return strings.TrimFunc(s, isSpace) }
+
+// isSpace also covers the byte order mark, which JavaScript trims and Go does not.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
+
+// substantial reports whether evidence says anything at all.
+func substantial(evidence string) bool {
+	return strings.ContainsFunc(evidence, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+}
+
+func reversed(s string) string {
+	out := []byte(s)
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return string(out)
+}
+
+// mentioned finds the contract's ids in text, each once, in the order of mention.
+func mentioned(known map[string]int, text string) []string {
+	var ids []string
+	for _, id := range idMention.FindAllString(text, 64) {
+		id = strings.ToUpper(id)
+		if _, ok := known[id]; ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+var idMention = regexp.MustCompile(`(?i)\bVAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})\b`)
+
+// index maps each id of the contract to its place.
+func index(c contract.Contract) map[string]int {
+	known := make(map[string]int, len(c.Assertions))
+	for i, a := range c.Assertions {
+		known[a.ID] = i
+	}
+	return known
+}
