@@ -227,15 +227,30 @@ func (p *planner) generate() {
 	p.host.Userland = prettyName(release)
 	p.host.Files = append(p.host.Files,
 		File{"/etc/passwd", passwd()},
-		File{"/etc/group", []byte("root:x:0:\nnogroup:x:65534:\n")},
+		File{"/etc/group", group()},
 		File{"/etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n")},
 		File{"/etc/nsswitch.conf", []byte("passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n")},
 		File{"/etc/os-release", release},
 	)
 }
 
+// Uids from firstUID on belong to commands of the box. So many of them have a name, for programs that ask who they are.
+const firstUID, namedUIDs = 10000, 1000
+
 func passwd() []byte {
-	return []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n")
+	text := []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n")
+	for uid := firstUID; uid < firstUID+namedUIDs; uid++ {
+		text = fmt.Appendf(text, "u%d:x:%d:%d::/tmp:/bin/sh\n", uid, uid, uid)
+	}
+	return text
+}
+
+func group() []byte {
+	text := []byte("root:x:0:\nnogroup:x:65534:\n")
+	for gid := firstUID; gid < firstUID+namedUIDs; gid++ {
+		text = fmt.Appendf(text, "u%d:x:%d:\n", gid, gid)
+	}
+	return text
 }
 
 // finish sorts the plan and adds every directory that its entries need.

@@ -100,10 +100,14 @@ func (b *box) close() error {
 
 // limitTexts says how each limit is kept.
 func limitTexts(l sandbox.Limits, cpus string) map[string]string {
+	pids := strconv.Itoa(l.Pids) + " enforced, each uid"
+	if l.Pids < leastPids {
+		pids = fmt.Sprintf("%d enforced, each uid (%d asked for, the init needs more)", leastPids, l.Pids)
+	}
 	return map[string]string{
 		"memory": bytesText(l.Memory) + " supervised",
 		"cpus":   cpus,
-		"pids":   strconv.Itoa(l.Pids) + " enforced, each uid",
+		"pids":   pids,
 		"output": bytesText(l.Output) + " enforced, each command",
 		"tmp":    bytesText(l.Tmp) + " enforced, each file system",
 	}

@@ -13,13 +13,15 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
 
 const (
-	shmSize    = 64 << 20 // of /dev/shm at most
-	openFiles  = 4096     // descriptors of one process of the box
-	installUID = 10001    // owns sandbox.Prefix
-	rootfsDir  = "rootfs"
+	shmSize   = 64 << 20 // of /dev/shm at most
+	openFiles = 4096     // descriptors of one process of the box
+	rootfsDir = "rootfs"
+	// leastPids is what the init needs: its threads have a uid of their own, but the same limit.
+	leastPids = 64
 )
 
 // bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. program is the host's path of
@@ -49,7 +51,7 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 // under other uids and to end them; what it starts can gain none.
 func ociSpec(spec sandbox.Spec, host images.Host, program string, args []string) *specs.Spec {
 	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
-	nproc := uint64(spec.Limits.Pids)
+	nproc := uint64(max(spec.Limits.Pids, leastPids))
 	return &specs.Spec{
 		Version: "1.2.0",
 		Root:    &specs.Root{Path: rootfsDir, Readonly: true},
@@ -79,7 +81,7 @@ func mounts(spec sandbox.Spec, host images.Host, program string) []specs.Mount {
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
 		tmpfs("/tmp", "mode=1777", tmp),
 		tmpfs("/work", "mode=1777", tmp),
-		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", installUID), fmt.Sprintf("gid=%d", installUID), tmp),
+		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", shim.InstallUID), fmt.Sprintf("gid=%d", shim.InstallUID), tmp),
 		tmpfs("/dev/shm", "mode=1777", size(min(spec.Limits.Tmp, shmSize))),
 	}
 	for _, b := range host.Binds {
