@@ -38,16 +38,3 @@ func (e *Error) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// Hints are the problems' hints in their order, each once.
-func (e *Error) Hints() []string {
-	var hints []string
-	seen := map[string]bool{}
-	for _, p := range e.Problems {
-		if p.Hint != "" && !seen[p.Hint] {
-			seen[p.Hint] = true
-			hints = append(hints, p.Hint)
-		}
-	}
-	return hints
-}

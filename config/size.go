@@ -23,7 +23,7 @@ func ParseSize(s string) (int64, error) {
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	unit, number := s[len(digits):], strings.TrimSpace(digits)
 	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || strings.ContainsAny(number, "+xXpP_") {
+	if err != nil || strings.Trim(number, "-0123456789.") != "" {
 		return 0, fmt.Errorf("%s is not a size", quote(s))
 	}
 	for _, u := range units {
