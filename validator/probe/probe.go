@@ -1,10 +1,13 @@
 // Package probe is the agent that needs no model: it reads an assertion as a sentence of a small language, runs the
 // commands in it and looks at what happened. What it does not fully understand is unverified, never guessed.
+// docs/probe.md describes the language.
 package probe
 
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
@@ -20,6 +23,130 @@ func (agent) Name() string           { return "probe" }
 func (agent) Version() string        { return "1" }
 func (agent) Trust() validator.Trust { return validator.Outside }
 
-func (agent) Validate(context.Context, sandbox.Sandbox, validator.Task) (verdict.Report, error) {
-	return verdict.Report{}, errors.New("probe: not built yet")
+// checker is one task under way.
+type checker struct {
+	box    sandbox.Sandbox
+	task   validator.Task
+	path   string
+	until  time.Time
+	lookup lookup
+	report verdict.Report
+}
+
+// Validate checks one assertion after the other, each in a session of its own, so that none sees what another left.
+func (agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+	c := &checker{box: box, task: task, until: time.Now().Add(task.Timeout), lookup: lookup{}}
+	c.path = strings.Join(append(append([]string(nil), task.Path...), box.Info().Path), ":")
+	trees := make([]*Assertion, len(task.Assertions))
+	reasons := make([]error, len(task.Assertions))
+	for i, a := range task.Assertions {
+		trees[i], reasons[i] = Parse(a.Text)
+	}
+	if err := c.lookAhead(ctx, trees); err != nil {
+		return c.report, err
+	}
+	for i, a := range task.Assertions {
+		if trees[i] == nil {
+			c.decide(a.ID, verdict.Unverified, reasons[i].Error())
+			continue
+		}
+		if err := c.check(ctx, a.ID, trees[i]); err != nil {
+			return c.report, err
+		}
+	}
+	c.report.Verdicts = []string{"CLEAR"}
+	for _, r := range c.report.Criteria {
+		if r.Status == verdict.Unmet {
+			c.report.Verdicts = []string{"BLOCKING"}
+		}
+	}
+	return c.report, nil
+}
+
+// lookAhead resolves the programs of all assertions at once. What that cannot do is left to the assertions.
+func (c *checker) lookAhead(ctx context.Context, trees []*Assertion) (err error) {
+	var all []program
+	for _, tree := range trees {
+		if tree == nil {
+			continue
+		}
+		for _, cmd := range append(append([]Command(nil), tree.Setup...), tree.Command) {
+			p, err := read(cmd.Text)
+			if err != nil {
+				continue
+			}
+			for _, prog := range p.programs {
+				if lasting(prog.name) {
+					all = append(all, prog)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	s, err := c.box.Open(ctx, c.session())
+	if err == nil {
+		_, err = c.lookup.find(ctx, s, all)
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		_, err = trouble(ctx, err)
+	}
+	return err
+}
+
+func (c *checker) session() sandbox.SessionSpec {
+	return sandbox.SessionSpec{Role: sandbox.RoleSubject, Env: []string{"PATH=" + c.path}}
+}
+
+// check decides one assertion, and tries a met one again on a program that does nothing.
+func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
+	if time.Until(c.until) <= 0 {
+		c.decide(id, verdict.Blocked, "the run's time was used up before it was checked")
+		return nil
+	}
+	r, err := (&trial{checker: c, id: id, tree: tree}).run(ctx)
+	if err != nil {
+		return err
+	}
+	if r.status != verdict.Met || !r.replaceable || time.Until(c.until) <= 0 {
+		c.decide(id, r.status, r.evidence)
+		return nil
+	}
+	decoy, err := (&trial{checker: c, id: id, tree: tree, decoy: true}).run(ctx)
+	if err == nil && decoy.status == verdict.Met {
+		if demandsFailure(tree) {
+			r.status = verdict.Unverified
+			r.evidence = "a program in its place that does nothing and succeeds ends in the same way, so it is not the artifact that fails here; " + r.evidence
+		}
+		c.report.Findings = append(c.report.Findings, verdict.Finding{
+			Severity: verdict.SeverityNote, Place: id, Criteria: []string{id},
+			Text: "a program that does nothing and succeeds also satisfies it: " + tree.String(),
+		})
+	}
+	c.decide(id, r.status, r.evidence)
+	return err
+}
+
+func demandsFailure(tree *Assertion) bool {
+	for _, c := range tree.Outcomes {
+		switch o := c.Outcome.(type) {
+		case Exits:
+			if o.Code != 0 {
+				return true
+			}
+		case ExitsNonZero, Fails:
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) decide(id string, status verdict.Status, evidence string) {
+	r := verdict.Reported{ID: id, Status: status, Evidence: clip(evidence)}
+	c.report.Criteria = append(c.report.Criteria, r)
+	if c.task.Reported != nil {
+		c.task.Reported(r)
+	}
 }

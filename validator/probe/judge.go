@@ -1,0 +1,246 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// Of each stream this much is looked at, and of each file. What lies beyond can make an outcome unverified, never met.
+const (
+	outputHead = 16 << 20
+	outputTail = 4 << 10
+	fileHead   = 1 << 20
+)
+
+// seen is what is known of the command of an assertion after its end.
+type seen struct {
+	exit          sandbox.Exit
+	shell         bool  // /bin/sh ran it
+	shows         shows // what its end says about the artifact's programs in it
+	hurried       bool  // the run's time limit cut its own short
+	codes         bool  // the assertion names an exit code
+	stdout        *bound.Buffer
+	stderr        *bound.Buffer
+	before, after map[string]sandbox.File
+}
+
+// judgement of one outcome. why says what was seen where it is met, and what was expected where it is not.
+type judgement struct {
+	status verdict.Status
+	why    string
+}
+
+func met(format string, args ...any) judgement {
+	return judgement{verdict.Met, fmt.Sprintf(format, args...)}
+}
+func unmet(format string, args ...any) judgement {
+	return judgement{verdict.Unmet, fmt.Sprintf(format, args...)}
+}
+func blocked(format string, args ...any) judgement {
+	return judgement{verdict.Blocked, fmt.Sprintf(format, args...)}
+}
+func unverified(format string, args ...any) judgement {
+	return judgement{verdict.Unverified, fmt.Sprintf(format, args...)}
+}
+
+// judge decides all outcomes together: the worst of them counts.
+func (s *seen) judge(outcomes []Clause) judgement {
+	if !s.exit.Exited() {
+		return s.endedBadly(outcomes)
+	}
+	return s.worst(outcomes)
+}
+
+var weight = map[verdict.Status]int{verdict.Met: 0, verdict.Unverified: 1, verdict.Blocked: 2, verdict.Unmet: 3}
+
+func (s *seen) worst(outcomes []Clause) judgement {
+	all := judgement{status: verdict.Met}
+	for _, c := range outcomes {
+		j := c.Outcome.judge(s)
+		switch {
+		case weight[j.status] > weight[all.status]:
+			all = j
+		case j.status == all.status && all.why == "":
+			all.why = j.why
+		case j.status == all.status && !strings.Contains(all.why, j.why):
+			all.why += "; " + j.why
+		}
+	}
+	return all
+}
+
+// endedBadly decides where the command did not end by itself with an exit code. It then meets nothing. Where we ended it
+// and everything that was asked had already come about, nobody can say whether that is what was meant.
+func (s *seen) endedBadly(outcomes []Clause) judgement {
+	how := describe(s.exit)
+	switch s.exit.Cause {
+	case sandbox.CauseNotFound:
+		return blocked("%s: it never ran", how)
+	case sandbox.CauseKilled:
+		return blocked("%s: the run was being stopped", how)
+	case sandbox.CauseDeadline, sandbox.CauseOutput:
+		if s.exit.Cause == sandbox.CauseDeadline && s.hurried {
+			return blocked("%s: the run's time was used up", how)
+		}
+		for _, c := range outcomes {
+			if !early(c.Outcome) {
+				return unmet("%s", how)
+			}
+		}
+		if j := s.worst(outcomes); j.status != verdict.Met {
+			return unmet("%s; %s", how, j.why)
+		}
+		return unverified("%s, after %s; a program that is meant to go on is not checked here", how, s.worst(outcomes).why)
+	default:
+		return unmet("%s: a command that does not end by itself meets nothing", how)
+	}
+}
+
+// early reports whether an outcome can come about before the command's end and then stands.
+func early(o Outcome) bool {
+	switch o := o.(type) {
+	case Prints, PrintsLineMatching, UsageMessage, ErrorMessage, Creates, Removes:
+		return true
+	case Within:
+		return !o.Ends
+	}
+	return false
+}
+
+// doubt says why a code may not be the program's own answer, or may be that of another program.
+func (s *seen) doubt() (judgement, bool) {
+	code := s.exit.Code
+	if code == 126 || code == 127 || code > 128 && code <= 192 {
+		how := map[int]string{126: "something could not be run", 127: "something was not found"}[code]
+		if how == "" {
+			how = fmt.Sprintf("signal %d ended something", code-128)
+		}
+		switch {
+		case !s.shell:
+			return unverified("exit code %d, which scripts pass on where %s; if it is meant, say so: \"exits %d\"", code, how, code), true
+		case code == 127:
+			return blocked("exit code 127: in a shell that means that %s", how), true
+		default:
+			return unmet("exit code %d: in a shell that means that %s", code, how), true
+		}
+	}
+	return judgement{}, false
+}
+
+// failed decides "fails" and "exits non-zero": a code of the program's own that is not 0.
+func (s *seen) failed() judgement {
+	if s.exit.Code == 0 {
+		return unmet("expected a failure, got exit code 0")
+	}
+	if j, doubt := s.doubt(); doubt {
+		return j
+	}
+	if s.shows != always {
+		return unverified("exit code %d, but in this shell text that may be another program's", s.exit.Code)
+	}
+	return met("exit code %d", s.exit.Code)
+}
+
+// absent passes a negative outcome only where the program ran to an end of its own: what crashed prints nothing either.
+func (s *seen) absent(j judgement) judgement {
+	if d, doubt := s.doubt(); doubt && !s.codes {
+		return d
+	}
+	if s.shows == hidden || s.shows == ifZero && s.exit.Code != 0 {
+		return unverified("%s, but this shell text hides whether the program ran to its end", j.why)
+	}
+	return j
+}
+
+func (o Exits) judge(s *seen) judgement {
+	if s.exit.Code != o.Code {
+		return unmet("expected exit code %d, got %d", o.Code, s.exit.Code)
+	}
+	return met("exit code %d", o.Code)
+}
+
+func (ExitsNonZero) judge(s *seen) judgement { return s.failed() }
+func (Fails) judge(s *seen) judgement        { return s.failed() }
+func (Succeeds) judge(s *seen) judgement     { return Exits{0}.judge(s) }
+
+func (o Within) judge(s *seen) judgement {
+	took := s.exit.Elapsed.Round(time.Millisecond)
+	switch {
+	case s.exit.Elapsed <= o.Limit:
+		return met("after %s", took)
+	case o.Ends:
+		return unmet("expected within %s, took %s", limit(o.Limit), took)
+	default:
+		return unverified("it ended after %s, which does not show whether that came within %s", took, limit(o.Limit))
+	}
+}
+
+func (o Creates) judge(s *seen) judgement {
+	before, after := s.before[o.Path], s.after[o.Path]
+	what := map[string]string{"": "path", "file": "file", "dir": "directory"}[o.Type]
+	name := quote([]byte(o.Path), 80)
+	switch {
+	case after.Type == "":
+		return unmet("expected the %s %s, nothing is there", what, name)
+	case o.Type != "" && after.Type != o.Type:
+		return unmet("expected the %s %s, there is a %s", what, name, after.Type)
+	case before.Type != "":
+		return unmet("expected %s to be created, it was there before", name)
+	case o.Containing == "":
+		return met("created the %s %s", what, name)
+	case bytes.Contains(after.Content, []byte(o.Containing)):
+		return met("created the file %s containing %s", name, quote([]byte(o.Containing), 80))
+	case int64(len(after.Content)) < after.Size:
+		return unverified("not in the first %d of %d bytes of %s that were looked at: %s", len(after.Content), after.Size, name, quote([]byte(o.Containing), 80))
+	default:
+		return unmet("expected %s in %s, it holds %s", quote([]byte(o.Containing), 80), name, quote(after.Content, 160))
+	}
+}
+
+func (o Removes) judge(s *seen) judgement {
+	name := quote([]byte(o.Path), 80)
+	switch before, after := s.before[o.Path], s.after[o.Path]; {
+	case before.Type == "":
+		return blocked("%s was not there before, so nothing shows that it is removed", name)
+	case o.Type != "" && before.Type != o.Type:
+		return blocked("%s was a %s before", name, before.Type)
+	case after.Type != "":
+		return unmet("expected %s to be gone, it is still there", name)
+	default:
+		return met("removed %s", name)
+	}
+}
+
+func (o Unchanged) judge(s *seen) judgement {
+	name := quote([]byte(o.Path), 80)
+	before, after := s.before[o.Path], s.after[o.Path]
+	switch {
+	case before.Type == "":
+		return blocked("%s was not there before", name)
+	case before.Type != "file":
+		return unverified("%s is a %s: only of a file can it be told that it is unchanged", name, before.Type)
+	case after.Type != before.Type || after.Mode != before.Mode || after.Size != before.Size || !bytes.Equal(after.Content, before.Content) || after.Digest != before.Digest:
+		return unmet("expected %s unchanged, it was %s and is %s", name, file(before), file(after))
+	case before.Digest == "" && int64(len(before.Content)) < before.Size, before.Partial:
+		return unverified("only the first %d of %d bytes of %s were compared", len(before.Content), before.Size, name)
+	default:
+		return s.absent(met("%s is unchanged", name))
+	}
+}
+
+func file(f sandbox.File) string {
+	switch f.Type {
+	case "":
+		return "gone"
+	case "file":
+		return fmt.Sprintf("a file with mode %04o and %d bytes %s", f.Mode, f.Size, quote(f.Content, 60))
+	default:
+		return "a " + f.Type
+	}
+}

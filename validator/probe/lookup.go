@@ -1,0 +1,117 @@
+package probe
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+// lookup knows where programs are. PATH, the artifact, the prefix and the image are read-only while assertions run: what
+// was found once stays there, and one look serves all assertions.
+type lookup map[string]string
+
+// lasting reports whether a name means the same file in every session.
+func lasting(name string) bool { return !strings.Contains(name, "/") || belongs(name) }
+
+// find resolves programs, links followed to the end. An element is empty where nothing that could be run was found.
+func (l lookup) find(ctx context.Context, s sandbox.Session, programs []program) ([]string, error) {
+	var names, scripts []string
+	fresh := map[string]string{}
+	for _, p := range programs {
+		if _, known := l[p.key()]; known {
+			continue
+		}
+		if _, known := fresh[p.key()]; known {
+			continue
+		}
+		fresh[p.key()] = ""
+		if p.script {
+			scripts = append(scripts, p.name)
+		} else {
+			names = append(names, p.name)
+		}
+	}
+	if len(names) > 0 {
+		found, err := s.LookPath(ctx, names...)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			fresh[program{name: name}.key()] = found[i]
+		}
+	}
+	if len(scripts) > 0 {
+		files, err := observe(ctx, s, scripts)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range scripts {
+			if files[name].Type == "file" {
+				fresh[program{name: name, script: true}.key()] = name
+			}
+		}
+	}
+	places := make([]string, len(programs))
+	for i, p := range programs {
+		place, known := l[p.key()]
+		if !known {
+			place = fresh[p.key()]
+		}
+		if places[i] = place; lasting(p.name) {
+			l[p.key()] = place
+		}
+	}
+	return places, nil
+}
+
+// known is what was found before.
+func (l lookup) known(programs []program) []string {
+	places := make([]string, len(programs))
+	for i, p := range programs {
+		places[i] = l[p.key()]
+	}
+	return places
+}
+
+// key keeps a file that is executed apart from the same file given to an interpreter.
+func (p program) key() string {
+	if p.script {
+		return "script " + p.name
+	}
+	return "program " + p.name
+}
+
+// observe looks at absolute paths.
+func observe(ctx context.Context, s sandbox.Session, names []string) (map[string]sandbox.File, error) {
+	relative := make([]string, len(names))
+	for i, name := range names {
+		rel, err := filepath.Rel(s.Dir(), name)
+		if err != nil {
+			return nil, err
+		}
+		relative[i] = filepath.ToSlash(rel)
+	}
+	files, err := s.Observe(ctx, 0, relative...)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]sandbox.File{}
+	for i, f := range files {
+		seen[names[i]] = f
+	}
+	return seen, nil
+}
+
+// replaceable reports whether decoys would take the place of all the artifact's programs: each is found by its bare name.
+func replaceable(programs []program, decoys []string) bool {
+	for _, p := range programs {
+		if p.script || path.Base(p.name) != p.name || !slices.Contains(decoys, p.name) {
+			return false
+		}
+	}
+	return len(programs) > 0
+}
