@@ -53,9 +53,17 @@ func (b *box) ended(state *container.State) *sandbox.LostError {
 	return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: detail}
 }
 
-// close ends the box and removes its container.
+// close ends the box and removes its container. The init ends it when its stdin does, which costs less than a kill by
+// the daemon; one that does not is killed.
 func (b *box) close() error {
-	_ = b.stream.Close()
+	_ = b.stream.Close() // it may be closed already; the daemon then knows
+	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+	defer cancel()
+	ended, failed := b.daemon.ContainerWait(ctx, b.id, container.WaitConditionNotRunning)
+	select {
+	case <-ended:
+	case <-failed: // whatever it was, what counts is whether the container can be removed
+	}
 	return b.daemon.remove(context.Background(), b.id, false)
 }
 

@@ -31,7 +31,8 @@ type Options struct {
 const (
 	pingLimit   = 2 * time.Second
 	infoLimit   = 10 * time.Second
-	callLimit   = time.Minute // making, starting or importing on a slow disk
+	callLimit   = time.Minute     // making, starting or importing on a slow disk
+	endLimit    = 3 * time.Second // for an init to end by itself
 	removeLimit = 20 * time.Second
 	pullSilence = time.Minute // a pull that reports nothing for so long
 )
@@ -59,6 +60,9 @@ type daemon struct {
 	*client.Client
 	at   string // for people: the address, and who named it
 	info func() (system.Info, error)
+
+	mu    sync.Mutex
+	local bool // it has been shown to run on this machine
 }
 
 func (*engine) Name() string { return Name }

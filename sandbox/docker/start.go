@@ -84,8 +84,25 @@ func (b *box) boot(ctx context.Context, spec sandbox.Spec, u *userland, p progra
 	if err != nil {
 		return nil, b.explain(ctx, err)
 	}
+	if spec.Image == hostImage {
+		err = b.daemon.proveLocal(ctx, box, u.mounts)
+	} else {
+		info.Userland, err = release(ctx, box)
+		box = &described{box, info}
+	}
+	if err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
 	return box, nil
 }
+
+// described is a box of which more is known than when its init was connected to.
+type described struct {
+	sandbox.Sandbox
+	info sandbox.Info
+}
+
+func (d *described) Info() sandbox.Info { return d.info }
 
 // create makes the container, and before it the base image if that is not there.
 func (b *box) create(ctx context.Context, spec sandbox.Spec, u *userland, p program) error {
