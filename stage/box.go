@@ -1,0 +1,118 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/trkr-dev/trkr-validate/artifact"
+	"github.com/trkr-dev/trkr-validate/contract"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/install"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// verifyWhole is how many bytes of inputs are hashed whole inside the box; beyond, their first and last MiB.
+const verifyWhole = 64 << 20
+
+// start boots the box and proves from inside that it holds the sealed set and nothing else.
+func (r *run) start(ctx context.Context) error {
+	if swept, err := r.req.Engine.Sweep(ctx, false); err != nil {
+		r.log.Warn().Err(err).Msg("removing boxes that were left behind")
+	} else if len(swept) > 0 {
+		r.log.Info().Strs("boxes", swept).Msg("removed what was left behind")
+	}
+	v := r.req.Config.Validate
+	box, err := r.req.Engine.Start(ctx, sandbox.Spec{
+		RunID: r.record.RunID, Input: r.input, Image: v.Image, Mounts: v.Mounts,
+		Hidden: []string{r.repo.Root(), r.ticket.Worktree},
+		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
+	})
+	if err != nil {
+		return fmt.Errorf("starting the box: %w", err)
+	}
+	r.box = box
+	r.onClose(box.Close)
+	info := box.Info()
+	r.record.Environment = verdict.Environment{
+		Engine: info.Engine, EngineVersion: info.EngineVersion, EngineReason: r.req.EngineReason,
+		Image: info.Image, ImageDigest: info.ImageDigest, Userland: info.Userland, Limits: info.Limits,
+	}
+	seen, err := box.Inputs(ctx, verifyWhole)
+	if err != nil {
+		return fmt.Errorf("listing the box's inputs: %w", err)
+	}
+	if err := r.set.Verify(seen, r.contract.Format()); err != nil {
+		return fault.Env("inputs_differ", fmt.Errorf("what arrived in the box is not what was sealed: %w", err), "run again; if it stays, the engine's file sharing is at fault: try the other engine")
+	}
+	if r.record.Environment.Isolation, err = box.Isolation(ctx); err != nil {
+		return fmt.Errorf("checking the box's isolation: %w", err)
+	}
+	r.deadline = time.Now().Add(v.Timeout)
+	return nil
+}
+
+// install puts the artifact in place the way a user would. An artifact that does not install leaves nothing to ask
+// an agent: every criterion is blocked by it.
+func (r *run) install(ctx context.Context) error {
+	ctx, cancel := r.within(ctx)
+	defer cancel()
+	dirs, names := artifact.Programs(r.record.Subject.Manifest)
+	res, err := install.Run(ctx, r.box, install.Request{
+		Commands: r.req.Config.Validate.Install, Manifest: r.record.Subject.Manifest, Path: dirs,
+		Timeout: time.Until(r.deadline), Transcript: r.transcript(), Ran: r.ran,
+	})
+	if err != nil {
+		return r.cutShort(ctx, stepInstall, verdict.Report{}, err)
+	}
+	r.path, r.programs = append(dirs, res.Path...), append(names, res.Programs...)
+	if res.Failure != nil {
+		r.reports = append(r.reports, verdict.AgentReport{Agent: stepInstall, Report: notInstalled(r.contract, res.Failure)})
+	}
+	return nil
+}
+
+// notInstalled says of every criterion that it could not be checked. Only where the product itself is at fault is
+// that held against it.
+func notInstalled(c contract.Contract, f *install.Failure) verdict.Report {
+	why := fmt.Sprintf("the artifact is not installed: %s (%s)", f.Detail, f.Exit)
+	if f.Output != "" {
+		why += ": " + f.Output
+	}
+	var report verdict.Report
+	for _, a := range c.Assertions {
+		report.Criteria = append(report.Criteria, verdict.Reported{ID: a.ID, Status: verdict.Blocked, Evidence: why})
+	}
+	if f.Missing == "" {
+		report.Verdicts = []string{"BLOCKING"}
+		report.Findings = []verdict.Finding{{Severity: verdict.SeverityBlocking, Place: f.Command, Text: "artifact does not install: " + f.Detail}}
+	}
+	return report
+}
+
+// ran tells of a command that ended in the box.
+func (r *run) ran(c validator.Ran) {
+	r.events.Emit(event.Event{Type: event.CommandFinished, Step: r.step, Command: &event.Command{
+		Criterion: c.Criterion, Text: c.Command, Code: c.Exit.Code, Signal: c.Exit.Signal, Cause: string(c.Exit.Cause), MS: c.Exit.Elapsed.Milliseconds(),
+	}})
+}
+
+// cutShort turns the loss of the box, or of the time, into a diagnostic of what was reported so far: the subject could
+// do either on purpose. It returns err where the engine itself is at fault or the caller interrupted.
+func (r *run) cutShort(ctx context.Context, agent string, report verdict.Report, err error) error {
+	var lost *sandbox.LostError
+	switch {
+	case errors.Is(context.Cause(ctx), errTime):
+		report.Diagnose("deadline", fmt.Sprintf("validate.timeout (%s) passed during %s", r.req.Config.Validate.Timeout, r.step))
+	case errors.As(err, &lost) && !lost.Engine:
+		report.Diagnose("box_lost", lost.Error())
+	default:
+		return err
+	}
+	r.reports = append(r.reports, verdict.AgentReport{Agent: agent, Report: report})
+	return nil
+}

@@ -1,0 +1,170 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// Where a run keeps things, below the repository's main worktree. Both ignore themselves.
+const (
+	runsDir  = ".trkr/runs"
+	boxesDir = ".trkr/validate"
+)
+
+// logLimit bounds build.log and transcript.log each; the verdict never depends on what is beyond.
+const logLimit = 64 << 20
+
+// ownDir makes dir below root with a .gitignore that hides it. A ticket may have planted links there: a part that
+// is no folder is an error, nothing is written through it.
+func ownDir(root *os.Root, dir string) error {
+	for at := dir; at != "."; at = path.Dir(at) {
+		info, err := root.Lstat(at)
+		if err == nil && !info.IsDir() {
+			return fault.Envf("unsafe_folder", []string{"remove it; the program keeps its own files there"}, "%s is not a folder", filepath.Join(root.Name(), at))
+		}
+	}
+	if err := root.MkdirAll(dir, 0o755); err != nil {
+		return fault.Env("folder", fmt.Errorf("making %s: %w", dir, err))
+	}
+	name := path.Join(dir, ".gitignore")
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Env("folder", err)
+	}
+	if err := root.WriteFile(name, []byte("*\n"), 0o644); err != nil {
+		return fault.Env("folder", fmt.Errorf("writing %s: %w", name, err))
+	}
+	return nil
+}
+
+// folder is the run folder. Its files belong to this program: they are made new and never followed.
+type folder struct {
+	path       string
+	root       *os.Root
+	events     *event.File
+	transcript io.Writer
+	build      io.Writer
+	closers    []io.Closer
+}
+
+func newFolder(root *os.Root, id string, secrets *redact.Redactor) (*folder, error) {
+	dir := path.Join(runsDir, id)
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		return nil, fault.Env("folder", fmt.Errorf("making the run folder: %w", err))
+	}
+	own, err := root.OpenRoot(dir)
+	if err != nil {
+		return nil, fault.Env("folder", fmt.Errorf("opening the run folder: %w", err))
+	}
+	f := &folder{path: filepath.Join(root.Name(), filepath.FromSlash(dir)), root: own}
+	if err := f.open(secrets); err != nil {
+		return nil, errors.Join(fault.Env("folder", err), f.Close())
+	}
+	return f, nil
+}
+
+func (f *folder) open(secrets *redact.Redactor) error {
+	events, err := f.root.OpenFile("events.jsonl", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if f.events, err = event.OpenFile(events, secrets); err != nil {
+		return err
+	}
+	for name, to := range map[string]*io.Writer{"build.log": &f.build, "transcript.log": &f.transcript} {
+		file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		w := secrets.Writer(bound.NewWriter(file, logLimit))
+		f.closers = append(f.closers, w, file)
+		*to = &locked{w: w}
+	}
+	return nil
+}
+
+// write puts one whole file into the folder.
+func (f *folder) write(name string, content []byte) error {
+	if err := f.root.WriteFile(name, content, 0o644); err != nil {
+		return fault.Env("folder", fmt.Errorf("writing %s: %w", filepath.Join(f.path, name), err), "free some space, or move the repository to a file system that has it")
+	}
+	return nil
+}
+
+// writeRecord keeps the record and what is rendered from it.
+func (f *folder) writeRecord(rec verdict.Record) error {
+	raw, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.write("record.json", append(raw, '\n')); err != nil {
+		return err
+	}
+	junit, err := rec.JUnit()
+	if err != nil {
+		return err
+	}
+	if err := f.write("junit.xml", junit); err != nil {
+		return err
+	}
+	reviews, err := rec.Reviews()
+	if err != nil {
+		return err
+	}
+	for i, review := range reviews {
+		if err := f.write(fmt.Sprintf("acceptance-review-%d.json", i+1), review); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close flushes and closes everything. What could not be written is an error.
+func (f *folder) Close() error {
+	var errs []error
+	for _, c := range f.closers {
+		errs = append(errs, c.Close())
+	}
+	if f.events != nil {
+		errs = append(errs, f.events.Close())
+	}
+	return errors.Join(append(errs, f.root.Close())...)
+}
+
+// lock takes the ticket's lock, waiting at most wait for another run to end.
+func (r *run) lock(ctx context.Context, name string) error {
+	l := flock.New(name)
+	ctx, cancel := context.WithTimeout(ctx, r.req.Wait)
+	defer cancel()
+	got, err := l.TryLock()
+	if err == nil && !got && r.req.Wait > 0 {
+		r.log.Info().Dur("wait", r.req.Wait).Msg("another run of this ticket is going on")
+		got, err = l.TryLockContext(ctx, 100*time.Millisecond)
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fault.Env("lock", fmt.Errorf("locking %s: %w", name, err))
+	}
+	if !got {
+		return fault.Envf("busy", []string{"wait for it to end, or give --wait 10m"}, "another run of issue %s is going on", r.req.Issue)
+	}
+	r.onClose(l.Close)
+	return nil
+}

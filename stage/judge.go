@@ -1,0 +1,77 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/trkr-dev/trkr-validate/contract"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// validate asks the agents in order, a later one about what the earlier ones left open.
+func (r *run) validate(ctx context.Context) error {
+	ctx, cancel := r.within(ctx)
+	defer cancel()
+	if len(r.reports) > 0 {
+		return nil // the artifact did not install, or took the box with it: there is nothing to ask about
+	}
+	open := r.asked()
+	for _, agent := range r.req.Agents {
+		if len(open) == 0 {
+			break
+		}
+		r.record.Agents = append(r.record.Agents, verdict.Agent{Name: agent.Name(), Version: agent.Version(), Trust: string(agent.Trust())})
+		fmt.Fprintf(r.transcript(), "--- %s\n", agent.Name())
+		report, err := agent.Validate(ctx, r.box, validator.Task{
+			Contract: r.contract, Assertions: open, Path: r.path, Programs: r.programs,
+			Timeout: time.Until(r.deadline), Output: r.req.Config.Validate.Limits.Output, Transcript: r.transcript(),
+			Reported: func(rep verdict.Reported) { r.reported(agent.Name(), rep) }, Ran: r.ran,
+		})
+		if err != nil {
+			return r.cutShort(ctx, agent.Name(), report, err)
+		}
+		r.reports = append(r.reports, verdict.AgentReport{Agent: agent.Name(), Report: report})
+		open = slices.DeleteFunc(open, func(a contract.Assertion) bool { return decided(report, a.ID) })
+	}
+	return nil
+}
+
+// asked are the assertions that this run is about.
+func (r *run) asked() []contract.Assertion {
+	if len(r.req.Only) == 0 {
+		return slices.Clone(r.contract.Assertions)
+	}
+	return slices.DeleteFunc(slices.Clone(r.contract.Assertions), func(a contract.Assertion) bool { return !slices.Contains(r.req.Only, a.ID) })
+}
+
+func decided(report verdict.Report, id string) bool {
+	return slices.ContainsFunc(report.Criteria, func(c verdict.Reported) bool { return c.ID == id && c.Status != verdict.Unverified })
+}
+
+// reported tells of a criterion as soon as an agent has decided it; the judgement may still weigh it otherwise.
+func (r *run) reported(agent string, rep verdict.Reported) {
+	a, _ := r.contract.Lookup(rep.ID)
+	r.criterion(verdict.Criterion{ID: rep.ID, Text: a.Text, Status: rep.Status, Evidence: r.redact.String(rep.Evidence), By: agent})
+}
+
+// judge computes the outcome. From here on the record has one.
+func (r *run) judge(context.Context) error {
+	j := verdict.Judge(r.contract, r.reports)
+	for i := range j.Criteria {
+		j.Criteria[i].Evidence = r.redact.String(j.Criteria[i].Evidence)
+	}
+	for i := range j.Findings {
+		j.Findings[i].Text = r.redact.String(j.Findings[i].Text)
+		r.events.Emit(event.Event{Type: event.FindingReported, Step: r.step, Finding: &j.Findings[i]})
+	}
+	for i := range j.Diagnostics {
+		j.Diagnostics[i].Detail = r.redact.String(j.Diagnostics[i].Detail)
+	}
+	r.record.Outcome, r.record.ExitCode, r.record.Verdict = j.Outcome, j.Outcome.ExitCode(), j.Verdict
+	r.record.Criteria, r.record.Findings, r.record.Diagnostics = j.Criteria, j.Findings, j.Diagnostics
+	return nil
+}

@@ -1,0 +1,207 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/trkr-dev/trkr-validate/artifact"
+	"github.com/trkr-dev/trkr-validate/build"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
+	"github.com/trkr-dev/trkr-validate/ticket"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// resolve finds the repository and the ticket, opens the run folder and takes the ticket's lock.
+func (r *run) resolve(ctx context.Context) error {
+	repo, err := ticket.Open(ctx, r.req.Dir)
+	if err != nil {
+		return err
+	}
+	r.repo = repo
+	root, err := os.OpenRoot(repo.Root())
+	if err != nil {
+		return fault.Env("folder", err)
+	}
+	r.onClose(root.Close)
+	for _, dir := range []string{runsDir, boxesDir} {
+		if err := ownDir(root, dir); err != nil {
+			return err
+		}
+	}
+	r.redact = redact.New(passedThrough(r.req.Config.Validate.Env, r.req.Environ)...)
+	if r.folder, err = newFolder(root, r.record.RunID, r.redact); err != nil {
+		return err
+	}
+	r.events.Add(r.folder.events)
+	r.input = filepath.Join(repo.Root(), filepath.FromSlash(boxesDir), r.req.Issue)
+	if err := r.lock(ctx, r.input+".lock"); err != nil {
+		return err
+	}
+	if swept, err := repo.Sweep(ctx); err != nil {
+		r.log.Warn().Err(err).Msg("removing worktrees that were left behind")
+	} else if len(swept) > 0 {
+		r.log.Info().Strs("worktrees", swept).Msg("removed what was left behind")
+	}
+	cfg := r.req.Config.Ticket
+	t, err := repo.Resolve(ctx, ticket.Query{
+		Issue: r.req.Issue, Branch: r.req.Branch, Worktree: r.req.Worktree, Ref: r.req.Ref,
+		BranchTemplate: cfg.Branch, DirTemplate: cfg.Dir, Base: cfg.Base,
+	})
+	if err != nil {
+		return err
+	}
+	r.ticket = t
+	r.onClose(t.Close)
+	r.record.Subject.Branch, r.record.Subject.Commit, r.record.Subject.Tree = t.Branch, t.Commit, t.Tree
+	return r.checkClean(ctx)
+}
+
+// passedThrough are the values that the build gets from the caller by name: they may be secrets.
+func passedThrough(names, environ []string) []string {
+	var values []string
+	for _, n := range names {
+		if strings.Contains(n, "=") {
+			continue
+		}
+		for _, e := range environ {
+			if v, ok := strings.CutPrefix(e, n+"="); ok {
+				values = append(values, v)
+			}
+		}
+	}
+	return values
+}
+
+// checkClean refuses a worktree that does not hold what its commit holds: the verdict would be about something else.
+func (r *run) checkClean(ctx context.Context) error {
+	changes, err := r.repo.Changes(ctx, r.ticket)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	hints := []string{"commit or remove them"}
+	for _, glob := range r.req.Config.Validate.Artifacts {
+		for _, c := range changes {
+			if ok, _ := doublestar.Match(glob, c); ok {
+				hints = append(hints, fmt.Sprintf("%q is what validate.artifacts matches: ignore it in .gitignore", c))
+				break
+			}
+		}
+	}
+	return &verdict.Refusal{Reason: verdict.DirtyWorktree, Detail: fmt.Sprintf("%s has changes that are not committed: %s", r.ticket.Worktree, some(changes)), Hints: hints}
+}
+
+// some names the first few of a list.
+func some(names []string) string {
+	const most = 10
+	quoted := make([]string, 0, most)
+	for _, n := range names[:min(len(names), most)] {
+		quoted = append(quoted, fmt.Sprintf("%q", n))
+	}
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), more)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// checkConfig refuses what cannot be built or collected with any ticket.
+func (r *run) checkConfig(ctx context.Context) error {
+	v := r.req.Config.Validate
+	var errs []error
+	if v.Build == "" {
+		_, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree}) // says what to write for what it sees there
+		errs = append(errs, err)
+	}
+	if len(v.Artifacts) == 0 {
+		errs = append(errs, &verdict.Refusal{
+			Reason: verdict.ArtifactMissing, Detail: "validate.artifacts names nothing",
+			Hints: []string{`name what the build makes, e.g. "artifacts": ["dist/*"]`},
+		})
+	}
+	return errors.Join(errs...)
+}
+
+func (r *run) readContract(ctx context.Context) error {
+	text, err := r.repo.Contract(ctx, r.ticket, r.issueBody())
+	if err != nil {
+		return err
+	}
+	r.contract = text.Contract
+	r.record.Subject.ContractDigest, r.record.Subject.ContractSource = text.Contract.Digest(), text.Source
+	for _, w := range text.Warnings {
+		r.log.Warn().Str("step", stepContract).Msg(w.String())
+	}
+	for _, id := range r.req.Only {
+		if _, ok := r.contract.Lookup(id); !ok {
+			return fault.Usagef("unknown_assertion", []string{"trkr-validate contract show " + r.req.Issue}, "the contract has no %q", id)
+		}
+	}
+	return nil
+}
+
+// issueBody is where the issue's body comes from; nil where nobody said.
+func (r *run) issueBody() ticket.Body {
+	command := r.req.Config.Issue.Command
+	switch {
+	case r.req.IssueBody != nil:
+		return func(context.Context) ([]byte, error) { return r.req.IssueBody, nil }
+	case command != "":
+		return func(ctx context.Context) ([]byte, error) {
+			return ticket.IssueBody(ctx, command, r.repo.Root(), r.req.Issue)
+		}
+	default:
+		return nil
+	}
+}
+
+func (r *run) build(ctx context.Context) error {
+	v := r.req.Config.Validate
+	env, err := build.Environment(r.req.Environ, v.Env, r.req.Issue, r.ticket.Branch, r.ticket.Commit)
+	if err != nil {
+		return err
+	}
+	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build})
+	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
+	if len(res.Leftovers) > 0 {
+		r.log.Warn().Strs("processes", res.Leftovers).Msg("the build left processes behind; they were ended")
+	}
+	return err
+}
+
+func (r *run) collect(ctx context.Context) error {
+	tracked, err := r.repo.Tracked(ctx, r.ticket)
+	if err != nil {
+		return err
+	}
+	v := r.req.Config.Validate
+	r.set, err = artifact.Collect(ctx, artifact.Options{
+		Root: r.ticket.Worktree, Globs: v.Artifacts, AllowTracked: v.AllowTracked, Tracked: tracked,
+		Staging: filepath.Dir(r.input), MaxBytes: v.Limits.Artifacts, MaxFiles: v.Limits.Files,
+		Platform: "linux/" + runtime.GOARCH,
+	})
+	if err != nil {
+		return err
+	}
+	r.onClose(r.set.Close)
+	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = r.set.Manifest(), r.set.Digest()
+	return nil
+}
+
+func (r *run) materialise(context.Context) error {
+	return r.set.Materialise(r.input, r.contract.Format())
+}
+
+func (r *run) criterion(c verdict.Criterion) {
+	r.events.Emit(event.Event{Type: event.CriterionReported, Step: r.step, Criterion: &c})
+}

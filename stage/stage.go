@@ -1,0 +1,242 @@
+// Package stage is one run: the steps in the order in which a ticket goes through them, what refuses it, what is the
+// environment's fault, and the record at the end. It decides process; agents decide content.
+package stage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// Request says what to validate and with what. All of it is settled before anything of the ticket runs.
+type Request struct {
+	Issue    string // a valid issue id
+	Dir      string // where the program was called
+	Branch   string // empty: from the config's template
+	Worktree string // empty: the one that has the branch checked out, else a temporary one
+	Ref      string // judge this commit instead of a branch's head; nothing is committed
+	Base     string // overrides the config's default branch; usually empty
+
+	IssueBody []byte   // the issue's body; nil: the config's command, if any
+	Only      []string // assertion ids to check; the others stay unverified and nothing is committed
+	NoCommit  bool
+	Wait      time.Duration // how long to wait for another run of the same ticket
+
+	Config       config.Config
+	ConfigRef    verdict.ConfigRef
+	Engine       sandbox.Engine
+	EngineReason string // why "auto" chose it; empty where the caller named it
+	Agents       []validator.Agent
+	Environ      []string // the caller's environment
+	ToolVersion  string
+
+	Sinks []event.Sink
+	Log   zerolog.Logger
+}
+
+// Result is what became of a run.
+type Result struct {
+	Issue    string
+	RunID    string
+	RunDir   string // the run folder; empty where none could be made
+	Outcome  verdict.Outcome
+	Record   *verdict.Record   // nil where the run failed before anything was judged
+	Refusals []verdict.Refusal // of Outcome Refused
+	Failure  *Failure          // of Outcome Error
+	Recorded *Recorded         // nil where nothing was committed
+}
+
+// Failure is an error of the call or the environment.
+type Failure struct {
+	Code    string
+	Step    string
+	Message string
+	Hints   []string
+	Usage   bool // exit 5 instead of 6
+}
+
+// Recorded says where the verdict stands in the branch. Commit is empty where the last one already says the same.
+type Recorded struct {
+	Commit string
+	Path   string
+}
+
+// ExitCode is the exit code of one run.
+func (r Result) ExitCode() int {
+	if r.Failure != nil && r.Failure.Usage {
+		return 5
+	}
+	return r.Outcome.ExitCode()
+}
+
+// The names of the steps. Logs, events and errors use them.
+const (
+	stepResolve     = "resolve"
+	stepConfig      = "config"
+	stepContract    = "contract"
+	stepBuild       = "build"
+	stepCollect     = "collect"
+	stepMaterialise = "materialise"
+	stepStart       = "start"
+	stepInstall     = "install"
+	stepValidate    = "validate"
+	stepJudge       = "judge"
+	stepRecord      = "record"
+)
+
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// Run validates one ticket. It always returns a Result; when it returns, the box and everything temporary is gone.
+func Run(ctx context.Context, req Request) Result {
+	r := newRun(req)
+	return r.finish(r.all(ctx, append(r.toInstalled(),
+		step{stepValidate, r.validate},
+		step{stepJudge, r.judge},
+		step{stepRecord, r.keep},
+	)))
+}
+
+// Shell takes a ticket as far as an installed artifact in its box, then hands the box to use. path is what to put
+// first on PATH. What use returns is the run's error; nothing is judged or recorded.
+func Shell(ctx context.Context, req Request, use func(ctx context.Context, box sandbox.Sandbox, path []string) error) Result {
+	req.NoCommit = true
+	r := newRun(req)
+	err := r.all(ctx, append(r.toInstalled(), step{"shell", func(ctx context.Context) error {
+		return use(ctx, r.box, r.path)
+	}}))
+	return r.finish(err)
+}
+
+// toInstalled is the way from an issue id to an artifact that is installed in a box.
+func (r *run) toInstalled() []step {
+	return []step{
+		{stepResolve, r.resolve},
+		{stepConfig, r.checkConfig},
+		{stepContract, r.readContract},
+		{stepBuild, r.build},
+		{stepCollect, r.collect},
+		{stepMaterialise, r.materialise},
+		{stepStart, r.start},
+		{stepInstall, r.install},
+	}
+}
+
+// all does the steps in order. Reasons to refuse that are found before the build are gathered, so that the caller
+// hears all of them at once; from the build on the first step that fails ends the run.
+func (r *run) all(ctx context.Context, steps []step) error {
+	r.events.Emit(event.Event{Type: event.RunStarted})
+	var refused []error
+	for _, s := range steps {
+		if s.name == stepBuild && len(refused) > 0 {
+			return errors.Join(refused...)
+		}
+		r.step = s.name
+		began := time.Now()
+		r.events.Emit(event.Event{Type: event.StepStarted, Step: s.name})
+		err := context.Cause(ctx)
+		if err == nil {
+			err = s.do(ctx)
+			if err != nil && ctx.Err() != nil {
+				err = errors.Join(context.Cause(ctx), err) // whatever a step made of being interrupted
+			}
+		}
+		ms := time.Since(began).Milliseconds()
+		r.record.Timings[s.name] = ms
+		done := event.Event{Type: event.StepFinished, Step: s.name, MS: ms}
+		if err != nil {
+			done.Detail = err.Error()
+		}
+		r.events.Emit(done)
+		switch {
+		case err == nil:
+		case r.ticket != nil && r.box == nil && isRefusal(err):
+			refused = append(refused, err)
+			if s.name == stepBuild || s.name == stepCollect || s.name == stepMaterialise {
+				return errors.Join(refused...)
+			}
+		default:
+			return errors.Join(append(refused, err)...)
+		}
+	}
+	return nil
+}
+
+func newRun(req Request) *run {
+	now := time.Now().UTC()
+	suffix := make([]byte, 3)
+	rand.Read(suffix) // never fails
+	id := fmt.Sprintf("%s-%s-%s", now.Format("20060102T150405"), req.Issue, hex.EncodeToString(suffix))
+	r := &run{req: req, events: &event.Stream{RunID: id, Issue: req.Issue}, log: req.Log.With().Str("issue", req.Issue).Str("run", id).Logger()}
+	r.events.Add(logSink{r.log})
+	for _, s := range req.Sinks {
+		r.events.Add(s)
+	}
+	r.record = verdict.Record{
+		SchemaVersion: verdict.SchemaVersion, Issue: req.Issue, RunID: id, StartedAt: now.Truncate(time.Second),
+		Config: req.ConfigRef, Tool: verdict.Tool{Version: req.ToolVersion}, Timings: map[string]int64{},
+		Criteria: []verdict.Criterion{}, Findings: []verdict.Finding{}, Diagnostics: []verdict.Diagnostic{}, Refusals: []verdict.Refusal{},
+	}
+	return r
+}
+
+// refusals gathers every refusal in err's tree, in order.
+func refusals(err error) []verdict.Refusal {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *verdict.Refusal:
+		return []verdict.Refusal{*e}
+	case interface{ Unwrap() []error }:
+		var all []verdict.Refusal
+		for _, one := range e.Unwrap() {
+			all = append(all, refusals(one)...)
+		}
+		return all
+	default:
+		return refusals(errors.Unwrap(err))
+	}
+}
+
+// isRefusal reports whether err is nothing but refusals; anything else in it is the environment's.
+func isRefusal(err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *verdict.Refusal:
+		return true
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if !isRefusal(one) {
+				return false
+			}
+		}
+		return true
+	default:
+		return isRefusal(errors.Unwrap(err))
+	}
+}
+
+// failure puts an error that is no refusal into words.
+func failure(step string, err error) *Failure {
+	f := fault.Of(err)
+	out := &Failure{Code: f.Code, Step: step, Message: err.Error(), Hints: f.Hints, Usage: f.Usage}
+	if errors.Is(err, context.Canceled) && f.Code == "internal" {
+		out.Code, out.Message = "interrupted", "interrupted during "+step
+	}
+	return out
+}
