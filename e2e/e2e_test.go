@@ -59,13 +59,13 @@ func onEngines(t *testing.T, f func(t *testing.T, engine string)) {
 
 // repo is a repository with one ticket.
 type repo struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env []string
 }
 
 // newRepo makes a repository whose main branch holds files (by path), among them .trkr/config.json.
-func newRepo(t *testing.T, files map[string]string) *repo {
+func newRepo(t testing.TB, files map[string]string) *repo {
 	t.Helper()
 	r := &repo{t: t, dir: filepath.Join(t.TempDir(), "a repo"), env: os.Environ()}
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
