@@ -18,19 +18,25 @@ const (
 	fileHead   = 1 << 20
 )
 
+// ended is what is known of any command after its end.
+type ended struct {
+	exit    sandbox.Exit
+	hurried bool // the run's time limit cut its own short
+	stdout  *bound.Buffer
+	stderr  *bound.Buffer
+}
+
 // seen is what is known of the command of an assertion after its end.
 type seen struct {
-	exit          sandbox.Exit
+	ended
 	shell         bool  // /bin/sh ran it
 	shows         shows // what its end says about the artifact's programs in it
-	hurried       bool  // the run's time limit cut its own short
 	codes         bool  // the assertion names an exit code
-	stdout        *bound.Buffer
-	stderr        *bound.Buffer
 	before, after map[string]sandbox.File
 }
 
-// judgement of one outcome. why says what was seen where it is met, and what was expected where it is not.
+// judgement of one outcome. why says what was seen where it is met, beside how the command ended, and what was expected
+// where it is not.
 type judgement struct {
 	status verdict.Status
 	why    string
@@ -66,9 +72,10 @@ func (s *seen) worst(outcomes []Clause) judgement {
 		switch {
 		case weight[j.status] > weight[all.status]:
 			all = j
-		case j.status == all.status && all.why == "":
+		case j.status != all.status || j.why == "":
+		case all.why == "":
 			all.why = j.why
-		case j.status == all.status && !strings.Contains(all.why, j.why):
+		case !strings.Contains(all.why, j.why):
 			all.why += "; " + j.why
 		}
 	}
@@ -144,7 +151,7 @@ func (s *seen) failed() judgement {
 	if s.shows != always {
 		return unverified("exit code %d, but in this shell text that may be another program's", s.exit.Code)
 	}
-	return met("exit code %d", s.exit.Code)
+	return met("")
 }
 
 // absent passes a negative outcome only where the program ran to an end of its own: what crashed prints nothing either.
@@ -162,7 +169,7 @@ func (o Exits) judge(s *seen) judgement {
 	if s.exit.Code != o.Code {
 		return unmet("expected exit code %d, got %d", o.Code, s.exit.Code)
 	}
-	return met("exit code %d", o.Code)
+	return met("")
 }
 
 func (ExitsNonZero) judge(s *seen) judgement { return s.failed() }

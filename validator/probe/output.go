@@ -18,13 +18,13 @@ type stream struct {
 	cut  int64 // bytes after data that were not kept
 }
 
-func (s *seen) stream(to Stream) stream {
+func (s ended) stream(to Stream) stream {
 	b := map[Stream]*bound.Buffer{Stdout: s.stdout, Stderr: s.stderr}[to]
 	return stream{name: string(to), data: b.Head(), cut: b.Total() - int64(len(b.Head()))}
 }
 
 // streams are those that an outcome speaks of.
-func (s *seen) streams(to Stream) []stream {
+func (s ended) streams(to Stream) []stream {
 	if to != AnyStream {
 		return []stream{s.stream(to)}
 	}

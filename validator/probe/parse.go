@@ -126,6 +126,10 @@ func (p *parser) command() (Command, bool) {
 		p.miss(p.i, "a command in backticks")
 		return Command{}, false
 	}
+	if _, err := read(text); err != nil {
+		p.refuse(p.i, "a command that a POSIX shell can read: "+err.Error())
+		return Command{}, false
+	}
 	p.i++
 	return Command{Text: text, Span: Span{t.pos, t.end}}, true
 }

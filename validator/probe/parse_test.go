@@ -284,7 +284,10 @@ func TestPrintedTreeIsReadBack(t *testing.T) {
 
 func drawAssertion(t *rapid.T) *Assertion {
 	texts := rapid.OneOf(rapid.StringN(1, 8, -1), rapid.SampledFrom([]string{"`", "``", " a ", `\n`, "\xff", "\"", "a`b", "x\n", ","}))
-	command := rapid.StringMatching("[a-z`\\\\\"$]([a-z `\\\\\"$|]{0,6}[a-z`\\\\\"$])?")
+	command := rapid.StringMatching("[a-z`\\\\\"$]([a-z `\\\\\"$|]{0,6}[a-z`\\\\\"$])?").Filter(func(s string) bool {
+		_, err := read(s)
+		return err == nil
+	})
 	streams := rapid.SampledFrom([]Stream{AnyStream, Stdout, Stderr})
 	types := rapid.SampledFrom([]string{"", "file", "dir"})
 	paths := rapid.StringMatching("[a-z][a-z .-]{0,3}[a-z](/[a-z]{1,3})?")

@@ -54,12 +54,7 @@ func (agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.T
 			return c.report, err
 		}
 	}
-	c.report.Verdicts = []string{"CLEAR"}
-	for _, r := range c.report.Criteria {
-		if r.Status == verdict.Unmet {
-			c.report.Verdicts = []string{"BLOCKING"}
-		}
-	}
+	c.report.Conclude()
 	return c.report, nil
 }
 

@@ -69,6 +69,9 @@ func plain(f *syntax.File) []string {
 			return nil
 		}
 	}
+	if argv[0] == "" {
+		return nil
+	}
 	return argv
 }
 

@@ -96,8 +96,8 @@ func (t *trial) prepare(ctx context.Context, c Command) (judgement, error) {
 // find resolves the programs of a command. Met: all are there.
 func (t *trial) find(ctx context.Context, c Command) (plan, []string, judgement, error) {
 	p, err := read(c.Text)
-	if err != nil {
-		return p, nil, unverified("%s cannot be read as a shell command: %v", name(c), err), nil
+	if err != nil { // Parse has read it before
+		return p, nil, judgement{}, err
 	}
 	if t.decoy {
 		return p, t.lookup.known(p.programs), met(""), nil
@@ -107,7 +107,7 @@ func (t *trial) find(ctx context.Context, c Command) (plan, []string, judgement,
 		return p, nil, judgement{}, err
 	}
 	for i, place := range places {
-		if place == "" {
+		if place == "" && (i > 0 || p.argv == nil) { // without a shell, its end tells why it cannot be run
 			return p, nil, blocked("%s: %s was not found, so it never ran", name(c), quote([]byte(p.programs[i].name), 120)), nil
 		}
 	}
@@ -134,64 +134,69 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 		return j, err
 	}
 	t.note(p, places)
-	if !t.decoy && len(t.mine) == 0 {
+	starts := p.argv == nil || t.decoy || places[0] != ""
+	if starts && !t.decoy && len(t.mine) == 0 {
 		why := "only the image's programs were exercised"
 		if p.opaque != "" {
 			why = "it cannot be told which programs run: " + p.opaque
 		}
 		return unverified("%s: %s", name(c), why), nil
 	}
+	s, own := &seen{shell: p.argv == nil, shows: shown(p, places)}, ownTimeout
 	var paths []string
-	content := int64(0)
-	own := ownTimeout
-	s := &seen{}
 	for _, clause := range t.tree.Outcomes {
 		switch o := clause.Outcome.(type) {
 		case Creates:
-			paths, content = append(paths, o.Path), fileHead
+			paths = append(paths, o.Path)
 		case Removes:
 			paths = append(paths, o.Path)
 		case Unchanged:
-			paths, content = append(paths, o.Path), fileHead
+			paths = append(paths, o.Path)
 		case Within:
 			own = max(own, o.Limit+10*time.Second)
 		case Exits:
 			s.codes = true
 		}
 	}
-	if s.before, err = t.files(ctx, content, paths); err != nil {
+	if s.before, err = t.files(ctx, paths); err != nil {
 		return judgement{}, err
 	}
-	e, err := t.exec(ctx, c, p, t.tree.Input, own)
-	if err != nil {
+	if s.ended, err = t.exec(ctx, c, p, t.tree.Input, own); err != nil {
 		return judgement{}, err
 	}
-	if s.after, err = t.files(ctx, content, paths); err != nil {
+	if !starts && s.exit.Ran() {
+		return unverified("%s: it cannot be told which program ran", name(c)), nil
+	}
+	if s.after, err = t.files(ctx, paths); err != nil {
 		return judgement{}, err
 	}
-	s.exit, s.hurried, s.stdout, s.stderr, s.shell, s.shows = e.exit, e.hurried, e.stdout, e.stderr, p.argv == nil, t.shown(p, places)
 	j = s.judge(t.tree.Outcomes)
 	j.why = t.evidence(c, s, j)
 	return j, nil
 }
 
 // shown tells what the command's end says about the artifact's programs in it; it is as weak as the weakest. Where the
-// artifact ran in the setup only, the command is a look at what that left.
-func (t *trial) shown(p plan, places []string) shows {
-	least := always
+// artifact ran in the setup only, the command is a look at what that left, and all its programs count.
+func shown(p plan, places []string) shows {
+	mine, all := always, always
+	found := false
 	for i, prog := range p.programs {
+		all = min(all, prog.shows)
 		if belongs(places[i]) {
-			least = min(least, prog.shows)
+			mine, found = min(mine, prog.shows), true
 		}
 	}
-	return least
+	if found {
+		return mine
+	}
+	return all
 }
 
-func (t *trial) files(ctx context.Context, content int64, paths []string) (map[string]sandbox.File, error) {
+func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.File, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	files, err := t.inside.Observe(ctx, content, paths...)
+	files, err := t.inside.Observe(ctx, fileHead, paths...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,8 +208,8 @@ func (t *trial) files(ctx context.Context, content int64, paths []string) (map[s
 }
 
 // exec runs one command to its end.
-func (t *trial) exec(ctx context.Context, c Command, p plan, in Input, own time.Duration) (*seen, error) {
-	s := &seen{stdout: bound.NewBuffer(outputHead, outputTail), stderr: bound.NewBuffer(outputHead, outputTail)}
+func (t *trial) exec(ctx context.Context, c Command, p plan, in Input, own time.Duration) (ended, error) {
+	s := ended{stdout: bound.NewBuffer(outputHead, outputTail), stderr: bound.NewBuffer(outputHead, outputTail)}
 	left := time.Until(t.until)
 	if left <= 0 {
 		s.hurried, s.exit = true, sandbox.Exit{Code: -1, Cause: sandbox.CauseDeadline, Detail: "it was not started"}
@@ -220,7 +225,7 @@ func (t *trial) exec(ctx context.Context, c Command, p plan, in Input, own time.
 	}
 	var err error
 	if s.exit, err = t.inside.Run(ctx, cmd); err != nil {
-		return nil, err
+		return s, err
 	}
 	what := c.Text
 	if t.decoy {
@@ -240,7 +245,10 @@ func (t *trial) evidence(c Command, s *seen, j judgement) string {
 		ran += " ran " + safe(strings.Join(t.places, ", "), 160)
 	}
 	ran += ": " + describe(s.exit)
-	if j.status == verdict.Met {
+	switch {
+	case j.status == verdict.Met && j.why == "":
+		return ran
+	case j.status == verdict.Met:
 		return ran + "; " + j.why
 	}
 	out := ""
@@ -255,7 +263,7 @@ func (t *trial) evidence(c Command, s *seen, j judgement) string {
 func name(c Command) string { return "`" + safe(c.Text, 120) + "`" }
 
 // transcribe writes what a command did for people: each line of output marked and made safe.
-func transcribe(w io.Writer, id, command string, s *seen) {
+func transcribe(w io.Writer, id, command string, s ended) {
 	fmt.Fprintf(w, "%s $ %s\n", id, safe(command, 2000))
 	for _, x := range s.streams(AnyStream) {
 		data := x.data[:min(len(x.data), 64<<10)]
