@@ -1,0 +1,16 @@
+// Command trkr-shim is the init of a box, built small: for daemons on other machines and for other platforms. It does
+// nothing outside a box.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/trkr-dev/trkr-validate/sandbox/shim"
+)
+
+func main() {
+	shim.Dispatch()
+	fmt.Fprintln(os.Stderr, "error: trkr-shim is the init of a sandbox and is started by trkr-validate")
+	os.Exit(5)
+}

@@ -1,0 +1,190 @@
+package initd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
+)
+
+// killWithin bounds the end of everything of an identity. What is left then hangs in the kernel.
+const killWithin = 10 * time.Second
+
+// box is the ground that PID 1 of a box stands on.
+type box struct {
+	hand   *hand
+	reaper *reaper
+	pids   bool // the system counts how often the limit of pids was hit
+}
+
+func newBox() (*box, error) {
+	h, err := newHand()
+	if err != nil {
+		return nil, err
+	}
+	b := &box{hand: h, reaper: newReaper()}
+	_, b.pids = readCounter(pidsFiles, "max")
+	return b, nil
+}
+
+func (b *box) Open(id Identity, decoys []string) (Dirs, error) {
+	top := filepath.Join(Work, secret())
+	d := Dirs{Top: top, Home: top + "/home", Work: top + "/work", Tmp: top + "/tmp"}
+	if len(decoys) > 0 {
+		d.Decoys = top + "/decoys"
+	}
+	var err error
+	b.hand.as(id, func() {
+		for _, dir := range []string{top, d.Home, d.Work, d.Tmp, d.Decoys} {
+			if dir != "" && err == nil {
+				err = unix.Mkdir(dir, 0o700)
+			}
+		}
+		for _, name := range decoys {
+			if err == nil {
+				err = unix.Symlink(sandbox.Init, filepath.Join(d.Decoys, name))
+			}
+		}
+	})
+	if err != nil {
+		return Dirs{}, fmt.Errorf("making the directories of a session: %w", err)
+	}
+	return d, nil
+}
+
+func (b *box) Find(id Identity, c Command) (path string, exit *wire.Exit) {
+	if c.Helper != "" {
+		return sandbox.Init, nil
+	}
+	b.hand.as(id, func() { path, exit = find(c, id.UID) })
+	return path, exit
+}
+
+func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) {
+	var ends *ends
+	var err error
+	b.hand.as(id, func() { ends, err = newEnds(c) })
+	if err != nil {
+		return nil, startFailed(err)
+	}
+	args := c.Args
+	if c.Helper != "" {
+		args = []string{sandbox.Init, wire.Arg, c.Helper}
+	}
+	attr := &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Env, Files: ends.child(),
+		Sys: &syscall.SysProcAttr{
+			Credential: &syscall.Credential{Uid: uint32(id.UID), Gid: uint32(id.UID)},
+			Setsid:     true, Setctty: c.TTY != nil,
+		},
+	}
+	var done <-chan Status
+	b.hand.do(func() { done, err = b.reaper.start(path, args, attr) })
+	ends.closeChild()
+	if err != nil {
+		ends.closeOwn()
+		return nil, startFailed(err)
+	}
+	p := ends.process()
+	p.Done = done
+	return p, nil
+}
+
+// Kill relies on kill(-1) by a thread with the identity's effective uid and init's own real and saved uid: it reaches
+// all of that uid, and the uid does not reach the thread. Real uid 0 reaches root's processes as well: in a box there
+// are none but the init, which kill(-1) leaves out; elsewhere this must never run.
+func (b *box) Kill(id Identity) error {
+	deadline := time.Now().Add(killWithin)
+	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		b.hand.as(id, func() { unix.RawSyscall(unix.SYS_KILL, ^uintptr(0), uintptr(unix.SIGKILL), 0) })
+		n, err := tasksOf(id.UID, true)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d processes of uid %d do not end", n, id.UID)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// Close removes what it can by itself where the session left nothing, and else starts a helper under its uid.
+func (b *box) Close(id Identity, d Dirs) error {
+	p, exit := b.Start(id, sandbox.Init, Command{Helper: wire.HelperRemove, Dir: "/", Env: []string{"TRKR_REMOVE=" + d.Top}})
+	if exit != nil {
+		return fmt.Errorf("removing what a session left: %s", exit.Detail)
+	}
+	defer p.Stdout.Close()
+	defer p.Stderr.Close()
+	t := time.AfterFunc(time.Minute, func() { b.Kill(id) }) //nolint:errcheck // what follows tells
+	defer t.Stop()
+	if st := <-p.Done; st != (Status{}) {
+		return fmt.Errorf("removing what a session left: the helper ended with %d %s", st.Code, st.Signal)
+	}
+	return nil
+}
+
+func (b *box) Count() Counters {
+	var c Counters
+	c.OOM, _ = readCounter(oomFiles, "oom_kill")
+	c.Pids, _ = readCounter(pidsFiles, "max")
+	return c
+}
+
+func (b *box) Tasks(id Identity) int {
+	if b.pids {
+		return -1
+	}
+	n, err := tasksOf(id.UID, false)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// The places where the box's own group shows its counters, of both versions of control groups.
+var (
+	oomFiles  = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+	pidsFiles = []string{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"}
+)
+
+func readCounter(files []string, name string) (int64, bool) {
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			var n int64
+			if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// startFailed tells why the system would not start a command that is there.
+func startFailed(err error) *wire.Exit {
+	e := &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotExecutable), Detail: err.Error()}
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		e.Cause = string(sandbox.CausePids)
+	case errors.Is(err, unix.ENOMEM):
+		e.Cause = string(sandbox.CauseMemory)
+	case errors.Is(err, unix.ENOENT):
+		e.Detail = "the interpreter or loader that it names is missing"
+	}
+	return e
+}

@@ -1,0 +1,238 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
+)
+
+type session struct {
+	c         *client
+	id        uint64
+	dir, home string
+	closing   sync.Once
+	closeErr  error
+}
+
+func (c *client) Open(ctx context.Context, s sandbox.SessionSpec) (sandbox.Session, error) {
+	var o wire.Opened
+	err := c.ask1(ctx, wire.Request{Op: "open", Open: &wire.Open{
+		Role: string(s.Role), Env: wire.Bytes(s.Env), Decoys: wire.Bytes(s.Decoys), DecoyExit: s.DecoyExit,
+	}}, &o)
+	if err != nil {
+		return nil, fmt.Errorf("opening a session in the box: %w", err)
+	}
+	if o.Error != "" {
+		return nil, fmt.Errorf("opening a session in the box: %s", short(o.Error))
+	}
+	if o.Session == 0 || len(o.Dir) > wire.MaxPath || len(o.Home) > wire.MaxPath {
+		return nil, c.failed(fmt.Errorf("%w: a session without a number", wire.ErrFrame))
+	}
+	return &session{c: c, id: o.Session, dir: o.Dir, home: o.Home}, nil
+}
+
+func (s *session) Dir() string  { return s.dir }
+func (s *session) Home() string { return s.home }
+
+// Run does as sandbox.Session says. It does not wait for a Stdin whose Read hangs after the command has ended.
+func (s *session) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
+	if len(cmd.Args) == 0 {
+		return sandbox.Exit{Code: -1}, errors.New("running a command: it has no words")
+	}
+	req := wire.Run{
+		Session: s.id, Args: wire.Bytes(cmd.Args), Dir: []byte(cmd.Dir), Env: wire.Bytes(cmd.Env),
+		Stdin: cmd.Stdin != nil, Timeout: int64(cmd.Timeout),
+	}
+	r := &run{c: s.c, budget: s.c.box.Spec.Limits.Output, stdout: cmd.Stdout, stderr: cmd.Stderr, stdin: cmd.Stdin, timeout: cmd.Timeout}
+	if cmd.TTY != nil {
+		req.TTY = &wire.Resize{Rows: cmd.TTY.Rows, Cols: cmd.TTY.Cols}
+		r.resize = cmd.TTY.Resize
+	}
+	return r.do(ctx, req)
+}
+
+// Close does as sandbox.Session says; it needs no ctx because an init that does not answer is a lost box.
+func (s *session) Close() error {
+	s.closing.Do(func() {
+		var a wire.Closed
+		err := s.c.ask1(context.Background(), wire.Request{Op: "close", Close: &wire.Close{Session: s.id}}, &a)
+		if err == nil && a.Error != "" {
+			err = errors.New(short(a.Error))
+		}
+		if err != nil {
+			s.closeErr = fmt.Errorf("closing a session in the box: %w", err)
+		}
+	})
+	return s.closeErr
+}
+
+// run is one command in flight.
+type run struct {
+	c              *client
+	id             uint64
+	budget         int64 // of output; what is beyond it comes from an init that is not ours
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	resize         <-chan [2]uint16
+	timeout        time.Duration
+
+	killed atomic.Bool // from now on an answer is due
+	st     net.Conn
+}
+
+// slack is what an honest init may send beyond the limit of output: a piece of each stream.
+const slack = 4 * wire.MaxData
+
+func (r *run) do(ctx context.Context, req wire.Run) (sandbox.Exit, error) {
+	none := sandbox.Exit{Code: -1}
+	r.c.mu.Lock()
+	r.c.runs++
+	r.id = r.c.runs
+	r.c.mu.Unlock()
+	req.ID = r.id
+	st, err := r.c.call(ctx, wire.Request{Op: "run", Run: &req})
+	if err != nil {
+		if errors.Is(err, wire.ErrTooLarge) {
+			return sandbox.Exit{Code: -1, Cause: sandbox.CauseNotExecutable, Detail: "argument list too long"}, nil
+		}
+		return none, err
+	}
+	defer st.Close()
+	r.st = st
+	in := wire.NewReader(st)
+	st.SetReadDeadline(time.Now().Add(grace))
+	if k, _, err := in.Next(0); err != nil || k != wire.KindStarted {
+		if err == nil {
+			err = fmt.Errorf("%w: kind %d where a command starts", wire.ErrFrame, k)
+		} else if errors.Is(err, yamux.ErrTimeout) {
+			err = fmt.Errorf("its init started no command within %s", grace)
+		}
+		return none, r.c.failed(err)
+	}
+	st.SetReadDeadline(time.Time{})
+
+	over := make(chan struct{})
+	defer close(over)
+	stop := context.AfterFunc(ctx, func() {
+		cause := sandbox.CauseKilled
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			cause = sandbox.CauseDeadline
+		}
+		r.kill(cause)
+	})
+	defer stop()
+	if r.timeout > 0 { // the init keeps it; this is for one that does not
+		t := time.AfterFunc(r.timeout+grace/4, func() { r.kill(sandbox.CauseDeadline) })
+		defer t.Stop()
+	}
+	if r.stdin != nil {
+		go r.feed(r.stdin)
+	}
+	if r.resize != nil {
+		go r.follow(r.resize, over)
+	}
+	exit, err := r.collect(in)
+	if err != nil {
+		return exit, err
+	}
+	if errors.Is(ctx.Err(), context.Canceled) && exit.Cause == sandbox.CauseKilled {
+		return exit, ctx.Err()
+	}
+	return exit, nil
+}
+
+// kill asks the init to end the command. An answer is due within grace.
+func (r *run) kill(cause sandbox.Cause) {
+	r.killed.Store(true)
+	r.st.SetReadDeadline(time.Now().Add(grace))
+	r.c.tell(wire.KindKill, wire.Kill{ID: r.id, Cause: string(cause)})
+}
+
+// collect passes the output on until the command's exit.
+func (r *run) collect(in *wire.Reader) (sandbox.Exit, error) {
+	none := sandbox.Exit{Code: -1}
+	var total int64
+	var writing error
+	for {
+		if r.killed.Load() { // time spent in a writer of ours is not the init's
+			r.st.SetReadDeadline(time.Now().Add(grace))
+		}
+		k, data, err := in.Next(wire.MaxAnswer)
+		if err != nil {
+			if errors.Is(err, yamux.ErrTimeout) {
+				err = fmt.Errorf("its init did not end a command within %s", grace)
+			}
+			return none, r.c.failed(err)
+		}
+		switch k {
+		case wire.KindStdout, wire.KindStderr:
+			if total += int64(len(data)); total > r.budget+slack {
+				return none, r.c.failed(fmt.Errorf("%w: more output than the limit of %d bytes", wire.ErrFrame, r.budget))
+			}
+			w := r.stdout
+			if k == wire.KindStderr {
+				w = r.stderr
+			}
+			if w == nil || writing != nil {
+				continue
+			}
+			if _, err := w.Write(data); err != nil {
+				writing = fmt.Errorf("taking a command's output: %w", err)
+				r.kill(sandbox.CauseKilled)
+			}
+		case wire.KindExit:
+			var e wire.Exit
+			if err := wire.Decode(data, &e); err != nil {
+				return none, r.c.failed(err)
+			}
+			if e.Broken != "" {
+				return none, r.c.failed(errors.New(short(e.Broken)))
+			}
+			return sandbox.Exit{
+				Code: e.Code, Signal: short(e.Signal), Cause: sandbox.Cause(short(e.Cause)), Detail: short(e.Detail),
+				Elapsed: time.Duration(e.Elapsed),
+			}, writing
+		default:
+			return none, r.c.failed(fmt.Errorf("%w: kind %d where output belongs", wire.ErrFrame, k))
+		}
+	}
+}
+
+// feed sends stdin until it ends or the command has.
+func (r *run) feed(stdin io.Reader) {
+	b := new(wire.Buffer)
+	for {
+		n, err := stdin.Read(b.Space())
+		if n > 0 && b.Send(r.st, wire.KindStdin, n) != nil {
+			return
+		}
+		if err != nil { // an input that breaks is one that ends: the command sees no more of it
+			wire.Write(r.st, wire.KindEOF, nil) //nolint:errcheck // the command has ended
+			return
+		}
+	}
+}
+
+func (r *run) follow(sizes <-chan [2]uint16, over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		case s, ok := <-sizes:
+			if !ok {
+				return
+			}
+			r.c.tell(wire.KindResize, wire.Resize{ID: r.id, Rows: s[0], Cols: s[1]})
+		}
+	}
+}
