@@ -1,0 +1,8 @@
+package artifact
+
+import "golang.org/x/sys/unix"
+
+// swap exchanges two paths in one step.
+func swap(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
