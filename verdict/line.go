@@ -36,15 +36,13 @@ type reportLine struct {
 const decoration = "*_`~"
 
 var (
-	ansi    = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-Za-z]|[@-Z\\\\^_=>78c])")
 	markers = regexp.MustCompile(`^(?:[\s\p{Zs}\x{feff}]+|#{1,6}[\s\p{Zs}]+|[-*+][\s\p{Zs}]+|[0-9]{1,9}[.)][\s\p{Zs}]+|\[[ xX]\][\s\p{Zs}]+)*`)
 	words   = []struct {
 		word string
 		kind kind
 	}{{"CRITERION", criterionLine}, {"FINDING", findingLine}, {"VERDICT", verdictLine}}
 
-	separator = regexp.MustCompile(`^[*_` + "`" + `~]*[\s\p{Zs}]+(—|–|--|-)[\s\p{Zs}]+`)
-	idHead    = regexp.MustCompile(`(?i)^VAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})`)
+	idHead = regexp.MustCompile(`(?i)^VAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})`)
 
 	// The grammar quoted back: choices, names in brackets, dots. Nothing that could be meant is among them.
 	statusHint   = hint(`pass|fail|blocked`)
@@ -58,36 +56,11 @@ func hint(choice string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:[<{\[(]?\s*` + one + `(?:\s*(?:\||/|\bor\b)\s*` + one + `)+\s*[>})\]]?|[<{](?:status|severity|verdict|result)[>}]|\.\.\.|…)`)
 }
 
-// candidate reports, cheaply, whether line may be a report line; almost none is.
-func candidate(line []byte) bool {
-	for _, b := range line {
-		switch {
-		case b >= utf8.RuneSelf || b == 0x1b:
-			return true
-		case b <= ' ', b >= '0' && b <= '9', b == '#', b == '-', b == '+', b == '.', b == ')', b == '[', b == ']',
-			b == '*', b == '_', b == '`', b == '~', b == 'x', b == 'X':
-			continue // what markers and decoration are made of
-		}
-		switch b | 0x20 {
-		case 'c', 'f', 'v':
-			return true
-		}
-		return false
-	}
-	return false
-}
-
-// plain removes colour and other terminal sequences.
-func plain(line []byte) []byte {
-	if bytes.IndexByte(line, 0x1b) < 0 {
-		return line
-	}
-	return ansi.ReplaceAll(line, nil)
-}
-
 // readLine reads one line that plain has been through. cut says that its end is missing.
 func readLine(line []byte, cut bool) reportLine {
-	line = line[len(markers.Find(line)):]
+	if len(line) > 0 && classes[line[0]] != keyword {
+		line = line[len(markers.Find(line)):]
+	}
 	rest := bytes.TrimLeft(line, decoration)
 	opened := string(line[:len(line)-len(rest)])
 	for _, w := range words {
@@ -143,9 +116,6 @@ func attempt(body string) bool {
 
 // readCriterion reads "pass — VAL-1: evidence"; a placeholder is prose. ok is false where it is neither.
 func readCriterion(body string) (out reportLine, ok bool) {
-	if statusHint.MatchString(body) {
-		return reportLine{}, true
-	}
 	word := letters(body)
 	switch strings.ToLower(word) {
 	case "pass":
@@ -154,15 +124,12 @@ func readCriterion(body string) (out reportLine, ok bool) {
 		out.status = Unmet
 	case "blocked":
 		out.status = Blocked
-	default:
-		return reportLine{}, false
 	}
-	body = body[len(word):]
-	sep := separator.FindString(body)
-	if sep == "" {
-		return reportLine{}, false
+	dash, n := separator(body[len(word):])
+	if out.status == "" || dash == "" {
+		return reportLine{}, statusHint.MatchString(body)
 	}
-	body = strings.TrimLeft(body[len(sep):], decoration)
+	body = strings.TrimLeft(body[len(word)+n:], decoration)
 	id := idHead.FindString(body)
 	if id == "" {
 		return reportLine{}, idHint.MatchString(body)
@@ -178,11 +145,11 @@ func readCriterion(body string) (out reportLine, ok bool) {
 		}
 	case tail == "":
 	default:
-		sep := separator.FindString(body)
-		if sep == "" {
+		dash, n := separator(body)
+		if dash == "" {
 			return reportLine{}, false
 		}
-		tail = body[len(sep):]
+		tail = body[n:]
 	}
 	out.kind, out.text = criterionLine, trimSpace(tail)
 	return out, true
@@ -190,24 +157,19 @@ func readCriterion(body string) (out reportLine, ok bool) {
 
 // readFinding reads "BLOCKING — where — what"; where may be missing.
 func readFinding(body string) (out reportLine, ok bool) {
-	if severityHint.MatchString(body) {
-		return reportLine{}, true
-	}
 	word := letters(body)
 	switch strings.ToUpper(word) {
 	case "BLOCKING":
 		out.severity = SeverityBlocking
 	case "NOTE":
 		out.severity = SeverityNote
-	default:
-		return reportLine{}, false
 	}
-	m := separator.FindStringSubmatch(body[len(word):])
-	if m == nil {
-		return reportLine{}, false
+	dash, n := separator(body[len(word):])
+	if out.severity == "" || dash == "" {
+		return reportLine{}, severityHint.MatchString(body)
 	}
-	body = strings.TrimLeft(body[len(word)+len(m[0]):], decoration)
-	place, text, found := cutAt(body, m[1])
+	body = strings.TrimLeft(body[len(word)+n:], decoration)
+	place, text, found := cutAt(body, dash)
 	if !found {
 		place, text = "", body
 	}
@@ -227,6 +189,26 @@ func readVerdict(body string) (out reportLine, ok bool) {
 		return reportLine{kind: verdictLine, verdict: word}, true
 	}
 	return reportLine{}, verdictHint.MatchString(body)
+}
+
+// separator reads the dash with space on each side that s begins with, decoration before it allowed; n is what it
+// takes of s. A dash that ends s needs no space after it.
+func separator(s string) (dash string, n int) {
+	rest := strings.TrimLeft(s, decoration)
+	body := strings.TrimLeftFunc(rest, unicode.IsSpace)
+	if len(body) == len(rest) {
+		return "", 0
+	}
+	for _, dash := range []string{"—", "–", "--", "-"} {
+		if after, ok := strings.CutPrefix(body, dash); ok {
+			rest := strings.TrimLeftFunc(after, unicode.IsSpace)
+			if len(rest) == len(after) && rest != "" {
+				return "", 0
+			}
+			return dash, len(s) - len(rest)
+		}
+	}
+	return "", 0
 }
 
 // cutAt splits s at the dash that has a space on each side.

@@ -42,18 +42,16 @@ type parser struct {
 
 func (p *parser) line(line []byte, cut bool) {
 	inReview := p.reviews.line(line, cut)
-	isCandidate := candidate(line)
-	if !isCandidate && !cut && p.quiet && !mayFence(line) {
+	g := scan(line)
+	if g == ordinary && !cut && p.quiet {
 		return // nearly every line of a long transcript
 	}
-	if isCandidate {
-		line = plain(line)
-	}
-	if p.fence.step(line) {
+	line = plain(line)
+	if g == maybeFence && p.fence.step(line) {
 		return // decoration
 	}
 	var l reportLine
-	if isCandidate {
+	if g != ordinary {
 		l = readLine(line, cut)
 	}
 	blank := !cut && len(bytes.TrimFunc(line, isSpace)) == 0
@@ -122,17 +120,12 @@ type fence struct {
 
 func (f *fence) open() bool { return f.width > 0 }
 
-func mayFence(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t")
-	return len(line) >= 3 && (line[0] == '`' || line[0] == '~')
-}
-
 // step reports whether line is itself a fence line, and opens or closes the block.
 func (f *fence) step(line []byte) bool {
-	if !mayFence(line) {
+	line = bytes.TrimLeft(line, " \t")
+	if len(line) == 0 || line[0] != '`' && line[0] != '~' {
 		return false
 	}
-	line = bytes.TrimLeft(line, " \t")
 	mark := line[0]
 	info := bytes.TrimLeft(line, string(mark))
 	width := len(line) - len(info)
