@@ -89,16 +89,16 @@ func (k Key) fromText(raw any) (any, []Problem) {
 }
 
 // UnknownEnv looks through an environment for variables that were meant to set a key and set none: the name starts
-// with EnvPrefix and is near to that of a key. others holds the variables that begin like ours and are not near.
+// with EnvPrefix and is near to that of a key. An empty variable is none. others holds the variables that begin like ours and are not near.
 func UnknownEnv(environ []string) (problems []Problem, others []string) {
 	names := make([]string, 0)
 	for _, k := range Keys() {
 		names = append(names, strings.TrimPrefix(k.Env(), EnvPrefix))
 	}
 	for _, e := range environ {
-		full, _, _ := strings.Cut(e, "=")
+		full, value, _ := strings.Cut(e, "=")
 		name, ours := strings.CutPrefix(full, EnvPrefix)
-		if !ours || exact(name, names) {
+		if !ours || value == "" || exact(name, names) {
 			continue
 		}
 		if near := Nearest(name, names); near != "" {

@@ -20,14 +20,17 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	engine := ""
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell whether tickets can be validated on this machine, and what to do where not",
 		Long: `Tell whether tickets can be validated on this machine, and what to do where not. Exit code 0 where an engine and git
 can be used, else 6.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), engine) },
 	}
+	cmd.Flags().StringVar(&engine, "engine", "", "look at this `engine` alone")
+	return cmd
 }
 
 // examined is one thing that doctor looked at.
@@ -47,8 +50,16 @@ const (
 // enginePatience bounds how long an engine may take to say whether it can be used.
 const enginePatience = 10 * time.Second
 
-func (a *app) doctor(ctx context.Context) error {
-	boxes, usable := examineEngines(ctx, engines(a.log))
+func (a *app) doctor(ctx context.Context, engine string) error {
+	asked := engines()
+	if engine != "" {
+		one, err := named(asked, engine)
+		if err != nil {
+			return err
+		}
+		asked = []sandbox.Engine{one}
+	}
+	boxes, usable := examineEngines(ctx, asked)
 	all := append(boxes, a.examineGit(ctx))
 	if u, ok := examineUserNamespaces("/proc/sys"); ok {
 		all = append(all, u)
@@ -79,7 +90,7 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 	}
 	if !usable {
-		return fault.Envf("no_engine", nil, "no engine can be used on this machine")
+		say(a.err, "error: ", "no engine can be used on this machine")
 	}
 	return exitWith{code}
 }

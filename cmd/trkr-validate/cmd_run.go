@@ -146,7 +146,7 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 			return stage.Request{}, err
 		}
 	}
-	if req.Engine, req.EngineReason, err = choose(cmd.Context(), engines(a.log), s.Validate.Engine, s.Validate.Image); err != nil {
+	if req.Engine, req.EngineReason, err = choose(cmd.Context(), engines(), s.Validate.Engine, s.Validate.Image); err != nil {
 		return stage.Request{}, err
 	}
 	return req, nil

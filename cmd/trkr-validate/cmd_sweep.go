@@ -48,7 +48,7 @@ func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
 			errs = append(errs, fmt.Errorf("sweeping %s: %w", kind, err))
 		}
 	}
-	for _, e := range engines(a.log) {
+	for _, e := range engines() {
 		if _, err := e.Check(ctx); err != nil {
 			// An engine that cannot start a box has none that we could end through it.
 			a.log.Info().Str("engine", e.Name()).Err(err).Msg("not swept")

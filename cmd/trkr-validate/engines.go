@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"runtime"
+	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
@@ -15,8 +13,20 @@ import (
 )
 
 // engines is the explicit list of what can make a box.
-func engines(log zerolog.Logger) []sandbox.Engine {
+func engines() []sandbox.Engine {
 	return []sandbox.Engine{gvisor.New(gvisor.Options{}), docker.New(docker.Options{})}
+}
+
+// named finds an engine by its name.
+func named(all []sandbox.Engine, name string) (sandbox.Engine, error) {
+	names := make([]string, len(all))
+	for i, e := range all {
+		if e.Name() == name {
+			return e, nil
+		}
+		names[i] = e.Name()
+	}
+	return nil, fault.Usagef("engine", []string{"known are " + strings.Join(names, ", ")}, "no engine is called %q", name)
 }
 
 // daemonPatience is how long "auto" waits for a daemon to answer.
@@ -25,14 +35,6 @@ const daemonPatience = 2 * time.Second
 // choose finds the engine that the configuration names. For "auto" the reason says why it is this one: the embedded
 // engine where the box shows this machine's userland, a daemon where an image is named and one answers in time.
 func choose(ctx context.Context, all []sandbox.Engine, name, image string) (engine sandbox.Engine, reason string, err error) {
-	find := func(name string) (sandbox.Engine, error) {
-		for _, e := range all {
-			if e.Name() == name {
-				return e, nil
-			}
-		}
-		return nil, fault.Usagef("engine", nil, "no engine is called %q", name)
-	}
 	switch {
 	case name != "auto":
 	case runtime.GOOS != "linux":
@@ -40,19 +42,23 @@ func choose(ctx context.Context, all []sandbox.Engine, name, image string) (engi
 	case image == "host":
 		name, reason = "gvisor", "auto: the image is host"
 	default:
-		name, reason = "gvisor", "auto: "
-		var d sandbox.Engine
-		if d, err = find("docker"); err != nil {
-			return nil, "", err
-		}
-		limited, cancel := context.WithTimeout(ctx, daemonPatience)
-		defer cancel()
-		if _, cerr := d.Check(limited); cerr != nil {
-			reason += fmt.Sprintf("an image is named and no Docker daemon answers (%s)", firstLine(cerr.Error()))
-		} else {
-			name, reason = "docker", reason+"an image is named and a Docker daemon answers"
+		name, reason = "docker", "auto: an image is named and a Docker daemon answers"
+		if why := unanswered(ctx, all); why != nil {
+			name, reason = "gvisor", "auto: an image is named and no Docker daemon answers: "+firstLine(why.Error())
 		}
 	}
-	engine, err = find(name)
+	engine, err = named(all, name)
 	return engine, reason, err
+}
+
+// unanswered tells why no Docker daemon can be used, nil where one answers.
+func unanswered(ctx context.Context, all []sandbox.Engine) error {
+	docker, err := named(all, "docker")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
+	defer cancel()
+	_, err = docker.Check(ctx)
+	return err
 }

@@ -40,7 +40,7 @@ func plainLine(e event.Event) string {
 	case e.Type == event.StepFinished && e.Detail == "":
 		return fmt.Sprintf("%s: %s, %s", e.Issue, e.Step, milliseconds(e.MS))
 	case e.Type == event.StepFinished:
-		return fmt.Sprintf("%s: %s, %s: %s", e.Issue, e.Step, milliseconds(e.MS), firstLine(e.Detail))
+		return fmt.Sprintf("%s: %s, %s, failed", e.Issue, e.Step, milliseconds(e.MS)) // the error: line says why
 	case e.Type == event.CriterionReported && e.Criterion != nil:
 		return fmt.Sprintf("%s: %s %s", e.Issue, e.Criterion.ID, e.Criterion.Status)
 	default:
