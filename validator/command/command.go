@@ -4,8 +4,13 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -20,6 +25,92 @@ func (agent) Name() string           { return "command" }
 func (agent) Version() string        { return "1" }
 func (agent) Trust() validator.Trust { return validator.Inside }
 
-func (agent) Validate(context.Context, sandbox.Sandbox, validator.Task) (verdict.Report, error) {
-	return verdict.Report{}, errors.New("command: not built yet")
+// Validate runs the command in /validate, where it finds contract.md and artifact/, with the artifact's programs on
+// PATH and nothing on stdin. What it prints on stdout is its final response; stderr goes to the transcript. It is not
+// told which assertions are open: it reports on the whole contract. A command that does not end with exit code 0 is a
+// diagnostic, and so is a response of more than task.Output bytes, which is read all the same.
+func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (report verdict.Report, err error) {
+	path := strings.Join(append(slices.Clone(task.Path), box.Info().Path), ":")
+	s, err := box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleAgent, Env: []string{"PATH=" + path}})
+	if err != nil {
+		return verdict.Report{}, fmt.Errorf("opening a session for the agent: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+
+	log := plain.New(task.Transcript)
+	line := strings.Join(a.argv, " ")
+	logErr := log.Printf("agent $ %s", line)
+	response, write := io.Pipe()
+	parsed := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = verdict.ParseReport(response, task.Contract)
+		parsed <- err
+	}()
+	stdout := &answer{to: write, log: log.Stream("  out| ")}
+	stderr := log.Stream("  err| ")
+	exit, err := s.Run(ctx, sandbox.Command{
+		Args: a.argv, Dir: sandbox.Root, Stdout: stdout, Stderr: stderr, Timeout: max(task.Timeout, time.Millisecond),
+	})
+	write.Close()
+	parseErr := <-parsed
+	logErr = errors.Join(logErr, stdout.log.Close(), stderr.Close(), log.Printf("  %s", exit))
+	if err != nil {
+		return report, fmt.Errorf("running the agent: %w", err)
+	}
+	if parseErr != nil {
+		return report, fmt.Errorf("reading the agent's response: %w", parseErr)
+	}
+	if task.Ran != nil {
+		task.Ran(validator.Ran{Command: line, Exit: exit})
+	}
+	diagnose(&report, exit)
+	if stdout.n > task.Output {
+		report.Diagnose(verdict.AgentOutputLimit, fmt.Sprintf("the response has %d bytes, more than the %d that it may have", stdout.n, task.Output))
+	}
+	for _, r := range report.Criteria {
+		if task.Reported != nil {
+			task.Reported(r)
+		}
+	}
+	if logErr != nil {
+		return report, fmt.Errorf("writing the transcript: %w", logErr)
+	}
+	return report, nil
+}
+
+// answer passes the response on and counts it.
+type answer struct {
+	to  io.Writer
+	log io.WriteCloser
+	n   int64
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.n += int64(len(p))
+	if _, err := a.log.Write(p); err != nil {
+		return 0, err
+	}
+	return a.to.Write(p)
+}
+
+// diagnose tells how the agent ended, where that was not well.
+func diagnose(r *verdict.Report, e sandbox.Exit) {
+	said := "the agent: " + e.String()
+	switch {
+	case e.Cause == sandbox.CauseDeadline:
+		r.Diagnose(verdict.AgentDeadline, said)
+	case e.Cause == sandbox.CauseOutput:
+		r.Diagnose(verdict.AgentOutputLimit, said)
+	case e.Cause == sandbox.CauseMemory:
+		r.Diagnose(verdict.AgentMemory, said)
+	case !e.Ran(), e.Cause == sandbox.CausePids, e.Cause == sandbox.CauseKilled:
+		r.Diagnose(verdict.AgentFailed, said)
+	case e.Signal != "":
+		r.Diagnose(verdict.AgentSignal, said)
+	case e.Cause != "":
+		r.Diagnose(verdict.AgentFailed, said)
+	case e.Code != 0:
+		r.Diagnose(verdict.AgentExit, said)
+	}
 }
