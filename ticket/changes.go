@@ -90,13 +90,10 @@ func (r *Repo) changes(ctx context.Context, at place, depth int) ([]string, erro
 			continue
 		}
 		sub, ok, err := r.inSubmodule(ctx, at, e.path, depth)
-		if err != nil {
-			return nil, err
+		var inner []string
+		if ok {
+			inner, err = r.changes(ctx, sub, depth+1)
 		}
-		if !ok {
-			continue
-		}
-		inner, err := r.changes(ctx, sub, depth+1)
 		if _, said := errors.AsType[*gitError](err); said {
 			inner = []string{""} // cannot be looked at: then it counts as changed
 		} else if err != nil {
@@ -161,7 +158,10 @@ func (r *Repo) unhidden(ctx context.Context, at place, tracked []indexed) (strin
 	for flag, paths := range map[string]*bytes.Buffer{"--no-assume-unchanged": &unchanged, "--no-skip-worktree": &skipped} {
 		if err == nil && paths.Len() > 0 {
 			// Whole, also where the original is split: no file appears beside the original.
-			env := []string{"GIT_INDEX_FILE=" + copied, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.splitIndex", "GIT_CONFIG_VALUE_0=false"}
+			env := []string{
+				"GIT_INDEX_FILE=" + copied, "GIT_CONFIG_COUNT=1",
+				"GIT_CONFIG_KEY_0=core.splitIndex", "GIT_CONFIG_VALUE_0=false",
+			}
 			_, err = r.git.output(ctx, call{at: at, env: env, stdin: paths, args: []string{"update-index", flag, "-z", "--stdin"}})
 		}
 	}

@@ -111,7 +111,7 @@ type checkout struct {
 	prunable bool // its folder is gone
 }
 
-// checkouts lists the worktrees, the main one first.
+// checkouts lists the worktrees, the main one first where there is one.
 func (r *Repo) checkouts(ctx context.Context) ([]checkout, error) {
 	sep := "\x00"
 	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"worktree", "list", "--porcelain", "-z"}})
@@ -146,6 +146,10 @@ func (r *Repo) checkouts(ctx context.Context) ([]checkout, error) {
 	}
 	if len(all) == 0 {
 		return nil, errors.New("listing worktrees: git lists none")
+	}
+	// Git takes the main one's folder from the git directory's name, which need not be so (--separate-git-dir).
+	if all[0].path = r.main; r.main == "" {
+		all = all[1:]
 	}
 	return all, nil
 }

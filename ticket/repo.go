@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ type Repo struct {
 	git    program
 	common string // the directory that all worktrees share
 	top    string // the invoking worktree's root; empty in a bare repository
-	root   string
+	main   string // the main worktree's root; empty where there is none or nothing tells
 }
 
 // Open finds the repository that dir is in: its main checkout, a linked worktree, a bare repository, or a folder in
@@ -50,13 +51,13 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 			return nil, err
 		}
 	}
-	r.root, err = r.mainRoot(ctx)
+	r.main, err = r.mainRoot(ctx, at)
 	return r, err
 }
 
 // Root is the main worktree's root; in a bare repository the invoking worktree's, and where there is none the
 // repository's own folder. Absolute.
-func (r *Repo) Root() string { return r.root }
+func (r *Repo) Root() string { return cmp.Or(r.main, r.top, r.common) }
 
 func (r *Repo) commonDir(ctx context.Context, at place) (string, error) {
 	return r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
@@ -66,40 +67,44 @@ func (r *Repo) commonDir(ctx context.Context, at place) (string, error) {
 // worktree can lead them to another repository.
 func (r *Repo) shared() place { return place{dir: r.common, gitDir: r.common} }
 
-// mainRoot finds the main worktree. A setting (core.worktree) may claim any folder for it, so that folder has to lead
-// back to this repository.
-func (r *Repo) mainRoot(ctx context.Context) (string, error) {
+// mainRoot finds the main worktree, as seen from the place that was opened; empty where there is none or nothing tells.
+// A setting (core.worktree) may claim any folder for it, so that folder has to lead back to this repository.
+func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
 	bare, err := r.setting(ctx, "--type=bool", "core.bare")
-	if err != nil {
+	if err != nil || bare == "true" {
 		return "", err
 	}
 	claimed, err := r.setting(ctx, "core.worktree")
 	if err != nil {
 		return "", err
 	}
-	var candidates []string
+	gitDir, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--absolute-git-dir"}})
+	if err != nil {
+		return "", err
+	}
+	var root string
 	switch {
 	case claimed != "" && filepath.IsAbs(claimed):
-		candidates = append(candidates, claimed)
+		root = claimed
 	case claimed != "":
-		candidates = append(candidates, filepath.Join(r.common, claimed))
-	case bare != "true" && filepath.Base(r.common) == ".git":
-		candidates = append(candidates, filepath.Dir(r.common))
+		root = filepath.Join(r.common, claimed)
+	case gitDir == r.common:
+		root = r.top
+	case filepath.Base(r.common) == ".git":
+		root = filepath.Dir(r.common)
 	}
-	if r.top != "" {
-		candidates = append(candidates, r.top)
+	if root == "" {
+		return "", nil
 	}
-	for _, dir := range candidates {
-		at := place{dir: dir}
-		common, err := r.commonDir(ctx, at)
-		if err != nil || common != r.common {
-			continue
-		}
-		if top, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--show-toplevel"}}); err == nil && top != "" {
-			return top, nil
-		}
+	main := place{dir: root}
+	if common, err := r.commonDir(ctx, main); err != nil || common != r.common {
+		return "", nil
 	}
-	return r.common, nil
+	top, err := r.git.line(ctx, call{at: main, args: []string{"rev-parse", "--show-toplevel"}})
+	if err != nil {
+		return "", nil // opened inside the git directory of a repository whose worktree is gone
+	}
+	return top, nil
 }
 
 // setting reads one value of the repository's configuration; empty where it is not set.

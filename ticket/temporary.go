@@ -43,7 +43,7 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	tree := filepath.Join(folder, filepath.Base(r.root))
+	tree := filepath.Join(folder, filepath.Base(r.Root()))
 	off, err := r.quiet(ctx, r.shared())
 	if err != nil {
 		return err
