@@ -124,7 +124,14 @@ func (d *daemon) call(ctx context.Context, limit time.Duration, doing string, f 
 	if client.IsErrConnectionFailed(err) {
 		return fault.Envf("docker_unreachable", restartHints(), "%s: %w", doing, err)
 	}
+	if strings.Contains(err.Error(), "no space left on device") {
+		return fault.Envf("docker_disk_full", diskHints(), "%s: %w", doing, err)
+	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func diskHints() []string {
+	return []string{"free space where Docker keeps its data: docker system df tells what takes it, docker system prune removes what is unused"}
 }
 
 func restartHints() []string {

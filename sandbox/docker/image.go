@@ -54,7 +54,7 @@ func (e *engine) named(ctx context.Context, d *daemon, p program, ref string) (*
 	if found.Os != "linux" || found.Architecture != p.arch {
 		return nil, wrongPlatform(ref, "linux/"+p.arch, "it is for "+found.Os+"/"+found.Architecture)
 	}
-	u := &userland{image: found.ID, digest: digest(found, name)}
+	u := &userland{image: found.ID, digest: digestOf(found, name)}
 	if c := found.Config; c != nil {
 		for _, v := range c.Env {
 			key, value, _ := strings.Cut(v, "=")
@@ -92,9 +92,9 @@ func parseReference(ref string) (reference.Named, error) {
 	return name, nil
 }
 
-// digest is that of the image's manifest as its repository knows it; an image that came from no registry has only the
+// digestOf is that of the image's manifest as its repository knows it; an image that came from no registry has only the
 // digest of its configuration, which is as good at telling two images apart.
-func digest(found image.InspectResponse, name reference.Named) string {
+func digestOf(found image.InspectResponse, name reference.Named) string {
 	for _, known := range found.RepoDigests {
 		repository, sum, ok := strings.Cut(known, "@")
 		if parsed, err := reference.ParseNormalizedNamed(repository); ok && err == nil && parsed.Name() == name.Name() {

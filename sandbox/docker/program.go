@@ -24,18 +24,17 @@ func (o Options) program() (program, error) {
 	if path == "" {
 		self, err := os.Executable()
 		if err != nil {
-			return program{}, fault.Envf("init_missing", nil, "finding this program's file: %w", err)
+			return program{}, fault.Envf("init_missing", []string{"start this program by its whole path"}, "finding this program's file: %w", err)
 		}
 		path = self
 	}
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return program{}, fault.Envf("init_missing", nil, "finding the box's init: %w", err)
+	real, err := filepath.EvalSymlinks(path) // a daemon would look for a link's end in its own file system
+	var p program
+	if err == nil {
+		p, err = inspect(real)
 	}
-	p, err := inspect(path)
 	if err != nil {
-		return program{}, fault.Envf("init_missing", []string{"use the engine that needs no other program: --engine gvisor, on Linux"},
-			"the box's init %s: %w", path, err)
+		return program{}, fault.Envf("init_missing", []string{"use a build of this program that is made for this platform"}, "the box's init %s: %w", path, err)
 	}
 	return p, nil
 }

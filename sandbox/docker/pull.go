@@ -81,6 +81,8 @@ func pullFault(ref, platform string, err error) error {
 		return false
 	}
 	switch {
+	case says("no space left on device"):
+		return fault.Envf("docker_disk_full", diskHints(), "pulling the image %q: %w", ref, err)
 	case says("toomanyrequests", "too many requests", "rate limit"):
 		return fault.Envf("image_rate_limited", []string{"wait, or log in to the registry: docker login, then docker pull " + ref, "an image that is there already is not pulled"},
 			"the registry gives no more pulls for now of the image %q: %w", ref, err)
