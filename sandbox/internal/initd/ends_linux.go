@@ -7,20 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ends are both ends of a command's stdin, stdout and stderr.
-type ends struct {
+// Ends are both ends of a command's stdin, stdout and stderr.
+type Ends struct {
 	theirs [3]int
 	own    [3]int // -1: none
 	tty    bool
 }
 
-// newEnds makes them with the effective uid of the identity, so that it may open /dev/stdout and its terminal.
-func newEnds(c Command) (e *ends, err error) {
-	e = &ends{theirs: [3]int{-1, -1, -1}, own: [3]int{-1, -1, -1}}
+// NewEnds makes them. It is called with the effective uid of the identity, so that it may open /dev/stdout and its
+// terminal.
+func NewEnds(c Command) (e *Ends, err error) {
+	e = &Ends{theirs: [3]int{-1, -1, -1}, own: [3]int{-1, -1, -1}}
 	defer func() {
 		if err != nil {
-			e.closeChild()
-			e.closeOwn()
+			e.CloseChild()
+			e.CloseOwn()
 		}
 	}()
 	if c.TTY != nil {
@@ -37,7 +38,7 @@ func newEnds(c Command) (e *ends, err error) {
 	return e, err
 }
 
-func (e *ends) pipe(i int) error {
+func (e *Ends) pipe(i int) error {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (e *ends) pipe(i int) error {
 	return unix.SetNonblock(e.own[i], true)
 }
 
-func (e *ends) terminal(rows, cols uint16) error {
+func (e *Ends) terminal(rows, cols uint16) error {
 	e.tty = true
 	m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -79,8 +80,8 @@ func resize(fd int, rows, cols uint16) {
 	}
 }
 
-// child lists the ends for the command.
-func (e *ends) child() []uintptr {
+// Child lists the ends for the command.
+func (e *Ends) Child() []uintptr {
 	if e.tty {
 		s := uintptr(e.theirs[0])
 		return []uintptr{s, s, s}
@@ -88,8 +89,11 @@ func (e *ends) child() []uintptr {
 	return []uintptr{uintptr(e.theirs[0]), uintptr(e.theirs[1]), uintptr(e.theirs[2])}
 }
 
-func (e *ends) closeChild() { closeAll(e.theirs[:]) }
-func (e *ends) closeOwn()   { closeAll(e.own[:]) }
+// CloseChild closes the command's ends, which it has by now.
+func (e *Ends) CloseChild() { closeAll(e.theirs[:]) }
+
+// CloseOwn closes this side's ends, where there is no Process.
+func (e *Ends) CloseOwn() { closeAll(e.own[:]) }
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
@@ -99,7 +103,8 @@ func closeAll(fds []int) {
 	}
 }
 
-func (e *ends) process() *Process {
+// Process makes this side's ends those of a started command.
+func (e *Ends) Process() *Process {
 	file := func(i int, name string) *os.File {
 		if e.own[i] < 0 {
 			return nil

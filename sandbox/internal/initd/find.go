@@ -14,8 +14,8 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
 )
 
-// find looks for a command's program with the effective rights of the calling thread.
-func find(c Command, uid int) (string, *wire.Exit) {
+// Find looks for a command's program with the effective rights of the calling thread.
+func Find(c Command, uid int) (string, *wire.Exit) {
 	var st unix.Stat_t
 	if err := unix.Stat(c.Dir, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		if err == nil {

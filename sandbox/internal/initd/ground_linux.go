@@ -1,7 +1,6 @@
 package initd
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,23 +63,23 @@ func (b *box) Find(id Identity, c Command) (path string, exit *wire.Exit) {
 	if c.Helper != "" {
 		return sandbox.Init, nil
 	}
-	b.hand.as(id, func() { path, exit = find(c, id.UID) })
+	b.hand.as(id, func() { path, exit = Find(c, id.UID) })
 	return path, exit
 }
 
 func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) {
-	var ends *ends
+	var ends *Ends
 	var err error
-	b.hand.as(id, func() { ends, err = newEnds(c) })
+	b.hand.as(id, func() { ends, err = NewEnds(c) })
 	if err != nil {
-		return nil, startFailed(err)
+		return nil, StartFailed(err)
 	}
 	args := c.Args
 	if c.Helper != "" {
 		args = []string{sandbox.Init, wire.Arg, c.Helper}
 	}
 	attr := &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env, Files: ends.child(),
+		Dir: c.Dir, Env: c.Env, Files: ends.Child(),
 		Sys: &syscall.SysProcAttr{
 			Credential: &syscall.Credential{Uid: uint32(id.UID), Gid: uint32(id.UID)},
 			Setsid:     true, Setctty: c.TTY != nil,
@@ -88,12 +87,12 @@ func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) 
 	}
 	var done <-chan Status
 	b.hand.do(func() { done, err = b.reaper.start(path, args, attr) })
-	ends.closeChild()
+	ends.CloseChild()
 	if err != nil {
-		ends.closeOwn()
-		return nil, startFailed(err)
+		ends.CloseOwn()
+		return nil, StartFailed(err)
 	}
-	p := ends.process()
+	p := ends.Process()
 	p.Done = done
 	return p, nil
 }
@@ -173,18 +172,4 @@ func readCounter(files []string, name string) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// startFailed tells why the system would not start a command that is there.
-func startFailed(err error) *wire.Exit {
-	e := &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotExecutable), Detail: err.Error()}
-	switch {
-	case errors.Is(err, unix.EAGAIN):
-		e.Cause = string(sandbox.CausePids)
-	case errors.Is(err, unix.ENOMEM):
-		e.Cause = string(sandbox.CauseMemory)
-	case errors.Is(err, unix.ENOENT):
-		e.Detail = "the interpreter or loader that it names is missing"
-	}
-	return e
 }

@@ -119,7 +119,7 @@ func (r *reaper) loop() {
 		case err == nil && (ws.Exited() || ws.Signaled()):
 			if c := r.wait[pid]; c != nil {
 				delete(r.wait, pid)
-				c <- statusOf(ws)
+				c <- StatusOf(ws)
 			}
 		}
 		r.mu.Unlock()

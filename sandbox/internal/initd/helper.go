@@ -28,6 +28,16 @@ type View struct {
 	Root string // the inputs
 	Dir  string // observe: where relative paths begin
 	Path string // lookpath: the directories
+	// Real and Name translate between names in the box and where they are: a unit test's box is a directory.
+	// A real box leaves both nil.
+	Real, Name func(string) string
+}
+
+func translate(f func(string) string, s string) string {
+	if f == nil {
+		return s
+	}
+	return f(s)
 }
 
 // Inputs lists everything under v.Root, each directory before what it holds, names in order.
@@ -66,7 +76,7 @@ func (v View) Inputs(p wire.Params, out io.Writer) error {
 // Observe looks at each path of p.Names.
 func (v View) Observe(p wire.Params, out io.Writer) error {
 	for _, name := range p.Names {
-		path := string(name)
+		path := translate(v.Real, string(name))
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(v.Dir, path)
 		}
@@ -94,9 +104,9 @@ func (v View) Observe(p wire.Params, out io.Writer) error {
 func (v View) LookPath(p wire.Params, uid int, out io.Writer) error {
 	for _, name := range p.Names {
 		f := wire.File{}
-		if path, exit := find(Command{Args: []string{string(name)}, Dir: v.Dir, Path: v.Path}, uid); exit == nil {
+		if path, exit := Find(Command{Args: []string{translate(v.Real, string(name))}, Dir: v.Dir, Path: v.Path}, uid); exit == nil {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
-				f.Path = []byte(real)
+				f.Path = []byte(translate(v.Name, real))
 			}
 		}
 		if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// attack does to PID 1, and to every thread of it, what would end, freeze, read or write it, and prints what worked.
+func attack() {
+	runtime.LockOSThread()
+	worked := func(what string, err error) {
+		if err == nil {
+			fmt.Println("worked:", what)
+		}
+	}
+	tids := []int{1}
+	if names, err := os.ReadDir("/proc/1/task"); err == nil {
+		for _, n := range names {
+			if id, err := strconv.Atoi(n.Name()); err == nil && id != 1 {
+				tids = append(tids, id)
+			}
+		}
+	}
+	for sig := 1; sig <= 64; sig++ {
+		worked(fmt.Sprintf("kill %d 1", sig), syscall.Kill(1, syscall.Signal(sig)))
+		for _, tid := range tids {
+			_, _, e := syscall.RawSyscall(syscall.SYS_TGKILL, 1, uintptr(tid), uintptr(sig))
+			worked(fmt.Sprintf("tgkill %d %d", sig, tid), errno(e))
+		}
+	}
+	for _, tid := range tids {
+		worked("ptrace attach", syscall.PtraceAttach(tid))
+		const seize = 0x4206
+		_, _, e := syscall.RawSyscall6(syscall.SYS_PTRACE, seize, uintptr(tid), 0, 0, 0, 0)
+		worked("ptrace seize", errno(e))
+	}
+	for _, f := range []string{"mem", "environ", "auxv", "maps", "syscall", "stack", "io"} {
+		worked("reading "+f, read("/proc/1/"+f))
+	}
+	_, err := os.ReadDir("/proc/1/fd")
+	worked("listing fd", err)
+	for _, fd := range []string{"0", "1", "2"} {
+		f, err := os.OpenFile("/proc/1/fd/"+fd, os.O_RDWR|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			f.WriteString("CRITERION: pass")
+			f.Close()
+		}
+		worked("opening fd "+fd, err)
+	}
+	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
+	if err == nil {
+		f.Close()
+	}
+	worked("opening mem for writing", err)
+	var local [8]byte
+	iov := []syscall.Iovec{{Base: &local[0], Len: 8}}
+	_, _, e := syscall.RawSyscall6(sysVMReadv, 1, uintptr(unsafe.Pointer(&iov[0])), 1, uintptr(unsafe.Pointer(&iov[0])), 1, 0)
+	worked("process_vm_readv", errno(e))
+	_, _, e = syscall.RawSyscall(syscall.SYS_SETPRIORITY, 0, 1, 19)
+	worked("setpriority", errno(e))
+	worked("setuid 0", syscall.Setuid(0))
+	worked("mount", syscall.Mount("none", "/tmp", "tmpfs", 0, ""))
+	worked("chroot", syscall.Chroot("/tmp"))
+	worked("sethostname", syscall.Sethostname([]byte("x")))
+	_, _, e = syscall.RawSyscall(syscall.SYS_UNSHARE, syscall.CLONE_NEWNET, 0, 0)
+	worked("unshare", errno(e))
+	time.Sleep(10 * time.Millisecond) // signals that were taken have arrived
+	fmt.Println("attacked", len(tids) > 0)
+}
+
+func errno(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+// read fails unless a byte came out: an empty file tells nothing.
+func read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.ReadFull(f, make([]byte, 1))
+	return err
+}
+
+// pauseInChild forks without exec: the child has one thread and waits for ever.
+func pauseInChild() error {
+	pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if e != 0 {
+		return e
+	}
+	for pid == 0 {
+		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+	return nil
+}
+
+func size() string {
+	var ws struct{ rows, cols, x, y uint16 }
+	_, _, e := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&ws)))
+	if e != 0 {
+		return e.Error()
+	}
+	return fmt.Sprint(ws.rows, "x", ws.cols)
+}

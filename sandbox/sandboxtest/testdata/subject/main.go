@@ -1,0 +1,219 @@
+//go:build unix
+
+// Command subject is what the conformance suite puts into a box: one static program with a verb for each thing that a
+// product, or an attacker, may do there.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fail(errors.New("which verb?"))
+	}
+	f, ok := verbs[os.Args[1]]
+	if !ok {
+		fail(fmt.Errorf("no verb %q", os.Args[1]))
+	}
+	f(os.Args[2:])
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(99)
+}
+
+func check(err error) {
+	if err != nil {
+		fail(err)
+	}
+}
+
+func num(s string) int {
+	n, err := strconv.Atoi(s)
+	check(err)
+	return n
+}
+
+var verbs = map[string]func([]string){
+	"exit":  func(a []string) { os.Exit(num(a[0])) },
+	"words": func(a []string) { fmt.Printf("%q\n", a) },
+	"say":   func(a []string) { fmt.Println(a[0]); fmt.Fprintln(os.Stderr, a[1]) },
+	"cat":   func([]string) { _, err := io.Copy(os.Stdout, os.Stdin); check(err) },
+	"env":   func([]string) { fmt.Println(strings.Join(os.Environ(), "\n")) },
+	"ids":   func([]string) { fmt.Println(os.Getuid(), os.Geteuid(), os.Getgid()) },
+	"pwd":   func([]string) { d, err := os.Getwd(); check(err); fmt.Println(d) },
+	"self":  func([]string) { s, err := os.Executable(); check(err); fmt.Println(s) },
+	"sleep": func(a []string) { time.Sleep(time.Duration(num(a[0])) * time.Millisecond) },
+	"write": func(a []string) { check(os.WriteFile(a[0], []byte(a[1]), 0o644)) },
+	"mkdir": func(a []string) { check(os.Mkdir(a[0], os.FileMode(num(a[1])))) },
+	"read": func(a []string) {
+		b, err := os.ReadFile(a[0])
+		check(err)
+		os.Stdout.Write(b)
+	},
+	"stdout": func(a []string) { // opens what /dev/stdout names
+		f, err := os.OpenFile("/proc/self/fd/1", os.O_WRONLY, 0)
+		check(err)
+		fmt.Fprintln(f, a[0])
+	},
+	"signal": func(a []string) {
+		n := syscall.Signal(num(a[0]))
+		signal.Reset(n)
+		check(syscall.Kill(os.Getpid(), n))
+		time.Sleep(time.Minute)
+	},
+	"ls": func(a []string) {
+		var all []string
+		for _, dir := range a {
+			filepath.Walk(dir, func(p string, _ os.FileInfo, err error) error {
+				if err == nil && p != dir {
+					all = append(all, p)
+				}
+				return nil
+			})
+		}
+		sort.Strings(all)
+		fmt.Println(strings.Join(all, "\n"))
+	},
+	"big": func(a []string) { // bytes, then goes on for ever if a second word is there
+		b := make([]byte, 64<<10)
+		for i := range b {
+			b[i] = 'a' + byte(i%26)
+		}
+		for left := num(a[0]); left > 0 || len(a) > 1; left -= len(b) {
+			n := len(b)
+			if len(a) == 1 {
+				n = min(n, left)
+			}
+			_, err := os.Stdout.Write(b[:n])
+			check(err)
+		}
+	},
+	// child holds stdout and stderr, in a session of its own, and says so in a file before the parent goes on.
+	"hold": func(a []string) {
+		c := exec.Command(self(), "tick", a[0])
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		check(c.Start())
+		for {
+			if _, err := os.Stat(a[0]); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Println("held")
+		if len(a) > 1 {
+			time.Sleep(time.Minute)
+		}
+	},
+	"tick": func(a []string) {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+		for i := 0; ; i++ {
+			check(os.WriteFile(a[0]+".new", []byte(strconv.Itoa(i)), 0o644))
+			check(os.Rename(a[0]+".new", a[0]))
+			time.Sleep(5 * time.Millisecond)
+		}
+	},
+	"alloc": func(a []string) { // MiB, each page written
+		var all [][]byte
+		for range num(a[0]) {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			all = append(all, b)
+		}
+		fmt.Println(len(all), "MiB")
+	},
+	"forks": func(a []string) { // processes without threads, until there may be no more of them
+		for i := range num(a[0]) {
+			if err := pauseInChild(); err != nil {
+				fmt.Println(i, err)
+				os.Exit(7)
+			}
+		}
+		fmt.Println("no limit")
+	},
+	"fill": func(a []string) { // directory, MiB
+		f, err := os.Create(filepath.Join(a[0], "fill"))
+		check(err)
+		b := make([]byte, 1<<20)
+		for i := range num(a[1]) {
+			if _, err := f.Write(b); err != nil {
+				fmt.Println(i, err)
+				os.Remove(f.Name())
+				os.Exit(8)
+			}
+		}
+		fmt.Println("no limit")
+	},
+	"tty": func(a []string) {
+		fmt.Println("size", size())
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGWINCH)
+		fmt.Println("ready")
+		<-c
+		fmt.Println("size", size())
+		var line string
+		fmt.Scanln(&line)
+		fmt.Println("line", line)
+	},
+	"net": func(a []string) {
+		all, err := net.Interfaces()
+		check(err)
+		for _, i := range all {
+			fmt.Println("interface", i.Name)
+		}
+		for _, addr := range a {
+			c, err := net.DialTimeout("tcp", addr, time.Second)
+			if err == nil {
+				c.Close()
+				fmt.Println("reached", addr)
+			}
+		}
+		if _, err := net.LookupHost("example.com"); err == nil {
+			fmt.Println("resolved")
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(err)
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				c.Close()
+			}
+		}()
+		c, err := net.Dial("tcp", l.Addr().String())
+		check(err)
+		c.Close()
+		fmt.Println("loopback works")
+	},
+	"touch": func(a []string) { // tells which of the paths may be made
+		for _, p := range a {
+			if f, err := os.OpenFile(p, os.O_CREATE|os.O_WRONLY, 0o644); err == nil {
+				f.Close()
+				os.Remove(p)
+				fmt.Println("wrote", p)
+			}
+		}
+	},
+	"attack": func([]string) { attack() },
+}
+
+func self() string {
+	s, err := os.Executable()
+	check(err)
+	return s
+}
