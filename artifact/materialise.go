@@ -51,18 +51,24 @@ func put(from, to string) (replaced bool, err error) {
 	if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 		return false, os.Rename(from, to)
 	}
-	if err := swap(from, to); err == nil {
-		return true, nil
+	if err := swap(from, to); err != nil {
+		err = putAside(from, to)
+		return err == nil, err
 	}
-	// A file system that cannot swap: for a moment nothing is there. The name still tells whose it is.
+	return true, nil
+}
+
+// putAside is for file systems that cannot swap: for a moment nothing is at to. The name that is used meanwhile still
+// tells whose it is.
+func putAside(from, to string) error {
 	aside := from + "0"
 	if err := os.Rename(to, aside); err != nil {
-		return false, err
+		return err
 	}
 	if err := os.Rename(from, to); err != nil {
-		return false, errors.Join(err, os.Rename(aside, to))
+		return errors.Join(err, os.Rename(aside, to))
 	}
-	return true, os.Rename(aside, from)
+	return os.Rename(aside, from)
 }
 
 // removeTree removes path and all beneath it, also directories that their owner has shut. No link is followed.
