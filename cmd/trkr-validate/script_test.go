@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,7 +22,7 @@ import (
 // TestMain makes this test's program the command trkr-validate as well, with everything that it starts itself to be.
 func TestMain(m *testing.M) {
 	dispatch()
-	testscript.Main(m, map[string]func(){"trkr-validate": main})
+	testscript.Main(m, map[string]func(){"trkr-validate": main, "stubborn": stubborn})
 }
 
 // TestScripts runs every file of testdata/script: a txtar archive whose comment is the script and whose files are the
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives git an identity and a home of its own, and builds the caller's cache, since scripts know neither.
+// setup gives git an identity and scripts a home of their own.
 func setup(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, ".tmp", "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {
@@ -67,8 +68,11 @@ func setup(e *testscript.Env) error {
 	return nil
 }
 
+// examinedOnce asks the engines for all scripts together.
+var examinedOnce = sync.OnceValues(func() ([]examined, bool) { return examineEngines(context.Background(), engines()) })
+
 func condition(name string) (bool, error) {
-	found, usable := examineEngines(context.Background(), engines())
+	found, usable := examinedOnce()
 	i := slices.IndexFunc(found, func(x examined) bool { return x.Name == name })
 	if i < 0 {
 		return false, fmt.Errorf("unknown condition %q", name)
