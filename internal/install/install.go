@@ -5,9 +5,12 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -23,37 +26,98 @@ type Request struct {
 	Ran        func(validator.Ran)
 }
 
+// Kinds of install.
+const (
+	KindCommands = "commands" // validate.install said how
+	KindNpm      = "npm"      // tarballs of npm pack
+	KindPython   = "python"   // wheels, source distributions
+	KindArchive  = "archive"  // archives of programs
+	KindPrograms = "programs" // programs as they are: nothing to install
+)
+
 // Result of an install. Where Failure is nil the artifact is ready to be exercised.
 type Result struct {
 	Installed bool     // something was installed; false with no Failure: there was nothing to install
-	Kind      string   // "commands", "npm", "python", "archive" or "programs" (nothing to install)
+	Kind      string   // one of the kinds; empty where it could not be told
 	Failure   *Failure // why it could not be installed
 	Path      []string // directories below the prefix that hold programs; they come after Request.Path
 	Programs  []string // names of the programs there that the install made; what a decoy replaces
 }
 
-// Missing says what an install lacked that is not the product's to bring.
-type Missing string
-
-// What may be missing. The empty one means that the product itself does not install.
-const (
-	MissingNetwork Missing = "network" // a dependency that would have to be downloaded
-	MissingTool    Missing = "tool"    // a tool of the image, or one of its versions
-	MissingSpace   Missing = "space"   // limits.tmp
-	MissingChoice  Missing = "choice"  // several things could be meant: validate.install has to say which
-)
-
-// Failure says why an install failed.
-type Failure struct {
-	Command string
-	Exit    sandbox.Exit
-	Output  string  // the end of what it printed, one safe line
-	Missing Missing // empty: the product's own fault
-	Detail  string  // for people, one line: what failed or is missing
+// installer is one install under way.
+type installer struct {
+	req     Request
+	box     sandbox.Sandbox
+	session sandbox.Session
+	log     *plain.Log
+	logErr  error
+	until   time.Time
 }
 
-// Run installs the artifact. The error is about the box alone (*sandbox.LostError, a cancelled ctx); an install that
-// fails is in Result.Failure.
-func Run(context.Context, sandbox.Sandbox, Request) (Result, error) {
-	return Result{}, errors.New("install: not built yet")
+// Run installs the artifact: with Request.Commands, each with /bin/sh -c in /validate, else as its kind is installed.
+// The error is about the box (*sandbox.LostError, a cancelled ctx) or the transcript; an install that fails is in
+// Result.Failure. When it returns, nothing of the install runs any more.
+func Run(ctx context.Context, box sandbox.Sandbox, req Request) (r Result, err error) {
+	if len(req.Commands) == 0 && !installable(req.Manifest) {
+		return Result{Kind: KindPrograms}, nil
+	}
+	i := &installer{req: req, box: box, log: plain.New(req.Transcript), until: time.Now().Add(req.Timeout)}
+	i.session, err = box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleInstall, Env: i.environment()})
+	if err != nil {
+		return Result{}, fmt.Errorf("opening a session for the install: %w", err)
+	}
+	defer func() { err = errors.Join(err, i.session.Close(), i.logErr) }()
+
+	r.Failure, err = i.install(ctx, &r)
+	if err != nil || r.Failure != nil {
+		return r, err
+	}
+	r.Installed = true
+	r.Failure, err = i.finish(ctx, &r)
+	return r, err
+}
+
+// install does the steps of the artifact's kind, up to the first that fails.
+func (i *installer) install(ctx context.Context, r *Result) (*Failure, error) {
+	if len(i.req.Commands) > 0 {
+		r.Kind = KindCommands
+		return i.commands(ctx)
+	}
+	a, failure, err := i.classify(ctx)
+	if failure != nil || err != nil {
+		return failure, err
+	}
+	r.Kind = a.kind
+	switch a.kind {
+	case KindNpm:
+		return i.npm(ctx, a.files)
+	case KindPython:
+		return i.python(ctx, a)
+	default:
+		return i.unpack(ctx, a.files)
+	}
+}
+
+func (i *installer) commands(ctx context.Context) (*Failure, error) {
+	for _, text := range i.req.Commands {
+		if failure, err := i.run(ctx, text, "/bin/sh", "-c", text); failure != nil || err != nil {
+			return failure, err
+		}
+	}
+	return nil, nil
+}
+
+// environment tells tools where to install to, and that there is no network: one that knows fails at once and says
+// what it lacks, instead of trying again for minutes.
+func (i *installer) environment() []string {
+	bin := sandbox.Prefix + "/bin"
+	path := append(append([]string(nil), i.req.Path...), bin, i.box.Info().Path)
+	return []string{
+		"PATH=" + strings.Join(path, ":"), "PREFIX=" + sandbox.Prefix, "CI=true",
+		"npm_config_prefix=" + sandbox.Prefix, "npm_config_offline=true", "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_update_notifier=false", "YARN_ENABLE_NETWORK=0", "YARN_ENABLE_TELEMETRY=0",
+		"PIP_NO_INDEX=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "UV_OFFLINE=1",
+		"GOPROXY=off", "GOTOOLCHAIN=local", "GOBIN=" + bin, "CARGO_NET_OFFLINE=true", "CARGO_INSTALL_ROOT=" + sandbox.Prefix,
+		"COMPOSER_DISABLE_NETWORK=1",
+	}
 }

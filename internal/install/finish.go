@@ -1,0 +1,97 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+// finishing lets everybody read what was installed, as the assertions have other uids than the install, and lists the
+// programs below $1, each ended by a NUL: of its bin and sbin only where $2 is "bin". It needs nothing but a shell;
+// where chmod is missing, what the tools left has to do.
+const finishing = `
+chmod -R a+rX "$1" 2>/dev/null
+if [ "$3" = python ]; then rm -f "$1"/bin/pip* "$1"/bin/[Aa]ctivate*; fi
+walk() {
+	for f in "$1"/* "$1"/.[!.]*; do
+		if [ -d "$f" ]; then
+			case $f in */node_modules | */site-packages | */dist-packages) continue ;; esac
+			if [ "$2" != bin ] && [ ! -L "$f" ]; then walk "$f" "$2"; fi
+		elif [ -f "$f" ] && [ -x "$f" ]; then
+			printf '%s\0' "$f"
+		fi
+	done
+}
+if [ "$2" = bin ]; then walk "$1/bin" bin; walk "$1/sbin" bin; else walk "$1" all; fi
+exit 0`
+
+// maxList bounds the list of programs, in bytes.
+const maxList = 1 << 20
+
+// python's own programs in a virtual environment.
+var scaffold = regexp.MustCompile(`^python[0-9.]*$`)
+
+// finish finds the programs that the install made.
+func (i *installer) finish(ctx context.Context, r *Result) (*Failure, error) {
+	where := "bin"
+	if r.Kind == KindArchive {
+		where = "all"
+	}
+	programs, failure, err := i.list(ctx, where, r.Kind)
+	if failure == nil && err == nil && len(programs) == 0 && r.Kind == KindCommands {
+		programs, failure, err = i.list(ctx, "all", r.Kind)
+	}
+	if failure != nil || err != nil {
+		return failure, err
+	}
+	places := map[string]string{}
+	for _, file := range programs {
+		dir, name := path.Dir(file), path.Base(file)
+		if !slices.Contains(r.Path, dir) {
+			r.Path = append(r.Path, dir)
+		}
+		if r.Kind == KindPython && scaffold.MatchString(name) {
+			continue
+		}
+		if was, ok := places[name]; ok && r.Kind == KindArchive && top(was) != top(file) {
+			return &Failure{Missing: MissingChoice, Detail: "two programs have the same name: " + clip(was, 120) + " and " + clip(file, 120)}, nil
+		}
+		if places[name] = file; !slices.Contains(r.Programs, name) {
+			r.Programs = append(r.Programs, name)
+		}
+	}
+	slices.Sort(r.Path)
+	slices.Sort(r.Programs)
+	return nil, nil
+}
+
+// top is the directory below the prefix that an archive was unpacked into.
+func top(file string) string {
+	dir, _, _ := strings.Cut(strings.TrimPrefix(file, sandbox.Prefix+"/"), "/")
+	return dir
+}
+
+func (i *installer) list(ctx context.Context, where, kind string) ([]string, *Failure, error) {
+	const line = "listing the installed programs"
+	stdout, stderr := bound.NewBuffer(maxList, 0), bound.NewBuffer(keepHead, keepTail)
+	exit, err := i.exec(ctx, line, stdout, stderr, "/bin/sh", "-c", finishing, "sh", sandbox.Prefix, where, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !exit.Exited() || exit.Code != 0 {
+		return nil, explain(line, "/bin/sh", exit, nil, stderr.Bytes()), nil
+	}
+	var files []string
+	for name := range bytes.SplitSeq(stdout.Head(), []byte{0}) {
+		if strings.HasPrefix(string(name), sandbox.Prefix+"/") {
+			files = append(files, string(name))
+		}
+	}
+	return files, nil, nil
+}

@@ -1,0 +1,98 @@
+package install
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+func (i *installer) npm(ctx context.Context, files []string) (*Failure, error) {
+	return i.step(ctx, append([]string{"npm", "install", "--global", "--prefix", sandbox.Prefix, "--offline", "--no-audit", "--no-fund"}, files...)...)
+}
+
+var separators = regexp.MustCompile(`[-_.]+`)
+
+// project is the name of what a wheel or a source distribution holds, by its file's name.
+func project(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), "-")
+	if suffix, _, _ := format(file); suffix != wheelSuffix {
+		base := strings.TrimSuffix(path.Base(file), suffix)
+		name = base[:max(strings.LastIndexByte(base, '-'), 0)]
+	}
+	return strings.ToLower(separators.ReplaceAllString(name, "-"))
+}
+
+// python installs each project of the artifact once, the best file for it, into a virtual environment at the prefix. A
+// source distribution counts where its project has no wheel; it is built first, with the build tools of the image.
+func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
+	var names, places, build []string
+	for _, file := range a.files {
+		if !slices.Contains(a.sources, file) {
+			names, places = append(names, project(file)), append(places, path.Dir(file))
+		}
+	}
+	for _, file := range a.sources {
+		if !slices.Contains(names, project(file)) {
+			names, build = append(names, project(file)), append(build, file)
+		}
+	}
+	if failure, err := i.step(ctx, "python3", "-m", "venv", sandbox.Prefix); failure != nil || err != nil {
+		return failure, err
+	}
+	if len(build) > 0 {
+		venv, wheels := i.session.Home()+"/build", i.session.Home()+"/wheels"
+		if failure, err := i.step(ctx, "python3", "-m", "venv", "--system-site-packages", venv); failure != nil || err != nil {
+			return failure, err
+		}
+		args := []string{venv + "/bin/pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels}
+		if failure, err := i.step(ctx, append(args, build...)...); failure != nil || err != nil {
+			return failure, err
+		}
+		places = append(places, wheels)
+	}
+	args := []string{sandbox.Prefix + "/bin/pip", "install", "--no-index"}
+	slices.Sort(places)
+	for _, dir := range slices.Compact(places) {
+		args = append(args, "--find-links", dir)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	failure, err := i.step(ctx, append(args, names...)...)
+	if failure != nil && failure.Missing == MissingNetwork {
+		// The project itself is there: pip passes over a wheel that the image's Python cannot use.
+		if _, name, ok := strings.Cut(failure.Detail, " found for "); ok && slices.Contains(names, strings.TrimSpace(name)) {
+			failure.Missing, failure.Detail = MissingTool, "no file of "+name+" fits the image's Python"
+		}
+	}
+	return failure, err
+}
+
+// unpack unpacks each archive into a directory of its own.
+func (i *installer) unpack(ctx context.Context, files []string) (*Failure, error) {
+	for n, file := range files {
+		suffix, flag, _ := format(file)
+		dir := path.Join(sandbox.Prefix, strings.TrimSuffix(path.Base(file), suffix))
+		if slices.ContainsFunc(files[:n], func(f string) bool { return path.Base(f) == path.Base(file) }) {
+			return &Failure{Missing: MissingChoice, Detail: "two archives have the same name: " + path.Base(file)}, nil
+		}
+		if failure, err := i.step(ctx, "mkdir", "--", dir); failure != nil || err != nil {
+			return failure, err
+		}
+		args := []string{"unzip", "-q", "-o", file, "-d", dir}
+		switch flag {
+		case "":
+		case "--":
+			args = []string{"tar", "-x", "-f", file, "-C", dir}
+		default:
+			args = []string{"tar", flag, "-x", "-f", file, "-C", dir}
+		}
+		if failure, err := i.step(ctx, args...); failure != nil || err != nil {
+			return failure, err
+		}
+	}
+	return nil, nil
+}
