@@ -47,10 +47,10 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 	return nil
 }
 
-// ociSpec describes the box to gVisor. The init is uid 0 of the box with the three rights it needs to start commands
-// under other uids and to end them; what it starts can gain none.
+// ociSpec describes the box to gVisor. The init is uid 0 of the box with the rights it needs to start commands under
+// other uids, to end them, and to take every right away from what it starts.
 func ociSpec(spec sandbox.Spec, host images.Host, program string, args []string) *specs.Spec {
-	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}
 	nproc := uint64(max(spec.Limits.Pids, leastPids))
 	return &specs.Spec{
 		Version: "1.2.0",

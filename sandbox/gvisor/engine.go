@@ -16,16 +16,19 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
 
-// startLimit bounds a start for callers whose context does not. A start takes a fraction of a second; one that takes
-// this long hangs.
-const startLimit = 60 * time.Second
+// defaultStartLimit bounds a start for callers whose context does not. A start takes a fraction of a second; one that
+// takes this long hangs.
+const defaultStartLimit = 60 * time.Second
 
 // New gives the engine. It does nothing yet; Check tells whether it can work here.
-func New(o Options) sandbox.Engine { return &engine{options: o, host: thisHost()} }
+func New(o Options) sandbox.Engine {
+	return &engine{options: o, host: thisHost(), startLimit: defaultStartLimit}
+}
 
 type engine struct {
-	options Options
-	host    host
+	options    Options
+	host       host
+	startLimit time.Duration
 }
 
 func (*engine) Name() string { return Name }
@@ -88,7 +91,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, startError(err, "")
 	}
-	return b.connect(ctx, spec, sandbox.Info{
+	return b.connect(ctx, e.startLimit, spec, sandbox.Info{
 		Engine:        Name,
 		EngineVersion: version(),
 		Image:         spec.Image,
@@ -99,8 +102,8 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 }
 
 // connect waits for the init and puts the limit of memory in force. Nothing but the init has run until then.
-func (b *box) connect(ctx context.Context, spec sandbox.Spec, info sandbox.Info) (sandbox.Sandbox, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errStuck)
+func (b *box) connect(ctx context.Context, limit time.Duration, spec sandbox.Spec, info sandbox.Info) (sandbox.Sandbox, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errStuck)
 	defer cancel()
 	s, err := shim.Connect(ctx, b.process, shim.Box{Info: info, Spec: spec, Lost: b.lost, Close: b.close})
 	if err != nil {

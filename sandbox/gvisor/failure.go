@@ -26,7 +26,7 @@ func (b *box) startFailed(ctx context.Context, err error) error {
 			[]string{
 				"look at dmesg: a kernel that takes no new seccomp filters lets gvisor hang at its start; only a reboot helps",
 				"on a machine that is merely busy, try again",
-			}, "starting the box: %w (%s)", cause, startLimit)
+			}, "starting the box: %w", cause)
 	}
 	if lost, ok := errors.AsType[*sandbox.LostError](err); ok && b.process != nil {
 		select {

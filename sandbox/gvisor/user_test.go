@@ -1,0 +1,48 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// ordinaryUID is nobody's on any machine, and so without rights.
+const ordinaryUID = 64213
+
+// Root's tests are run once more as an ordinary user, who needs user namespaces for everything.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // all tests are run by one already
+	}
+	newEngine(t)
+	dir := shortDir(t)
+	must(t, os.Chmod(dir, 0o755))
+	program := filepath.Join(dir, "gvisor.test") // where the go command puts it only its caller can come
+	must(t, copyFile(program, selfExe))
+	temporary := filepath.Join(dir, "t")
+	must(t, os.Mkdir(temporary, 0o700))
+	must(t, os.Chown(temporary, ordinaryUID, ordinaryUID))
+	cmd := exec.Command(program, "-test.v", "-test.run="+runOf(t))
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + temporary, "HOME=/nonexistent", "TRKR_REQUIRE_ENGINES=" + Name}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUID, Gid: ordinaryUID}}
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	if err != nil || !strings.Contains(text, "--- PASS: TestBox") || strings.Contains(text, "--- SKIP") {
+		t.Errorf("as an ordinary user: %v\n%s", err, text)
+	}
+}
+
+// runOf names the tests that need a box: the others see no difference.
+func runOf(t *testing.T) string {
+	t.Helper()
+	return "^(" + strings.Join([]string{
+		"TestConformance", "TestBox", "TestMemory", "TestPids", "TestTmpSize", "TestCPUs", "TestStartCancelled", "TestKilledProgram",
+		"TestCloseFrozen", "TestLost", "TestQuotaOfZero", "TestReplacedProgram",
+	}, "|") + ")$"
+}
