@@ -39,7 +39,7 @@ func (r Record) canonical() (Record, []byte, error) {
 	if r.SchemaVersion != SchemaVersion {
 		return Record{}, nil, fmt.Errorf("the record's schemaVersion is %d, not %d", r.SchemaVersion, SchemaVersion)
 	}
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.Marshal(r)
 	if err != nil {
 		return Record{}, nil, err
 	}
@@ -47,5 +47,7 @@ func (r Record) canonical() (Record, []byte, error) {
 	if err := json.Unmarshal(data, &again); err != nil {
 		return Record{}, nil, err
 	}
-	return again, data, nil
+	// Encoded once more, as what was no UTF-8 is written in another way the first time.
+	data, err = json.MarshalIndent(again, "", "  ")
+	return again, data, err
 }
