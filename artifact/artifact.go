@@ -22,6 +22,7 @@ type Options struct {
 	Globs        []string          // doublestar patterns relative to Root; a directory takes all beneath it
 	AllowTracked []string          // globs of matches that git tracks and that are artifacts all the same
 	Tracked      func(string) bool // whether git tracks a path, relative to Root, slashes, raw bytes; nil: nothing is
+	Stale        []string          // what SetAside moved: named where a glob misses it
 	Staging      string            // directory for the copy while it is made, on the file system it stays on; made if absent
 	MaxBytes     int64             // apparent size of all files together
 	MaxFiles     int               // files, links and directories together

@@ -59,6 +59,16 @@ func parseGlob(text string) (glob, error) {
 
 func (g glob) match(p string) bool { return doublestar.MatchUnvalidated(g.pattern, p) }
 
+// matchAbove reports whether the glob matches a directory above p and so takes p.
+func (g glob) matchAbove(p string) bool {
+	for p = path.Dir(p); p != "."; p = path.Dir(p) {
+		if g.match(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // last is the last element of the pattern.
 func (g glob) last() string { return path.Base(g.pattern) }
 

@@ -26,6 +26,17 @@ func (c *collection) missing(ctx context.Context, g glob) *verdict.Refusal {
 		r.Hints = []string{"nothing is taken from .git, .trkr/validate and .trkr/runs"}
 		return r
 	}
+	var stale []string
+	for _, p := range c.o.Stale {
+		if g.match(p) || g.matchAbove(p) {
+			stale = append(stale, quote(p))
+		}
+	}
+	if len(stale) > 0 {
+		r.Detail += "; an earlier one left " + list(stale) + ", which this one did not make again"
+		r.Hints = []string{"a build that skips what it takes for up to date must be told to make it: remove its cache in the build command, or build with --clean"}
+		return r
+	}
 	if s := c.around(g); s != "" {
 		r.Detail += "; " + s
 	}

@@ -1,0 +1,180 @@
+package artifact
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/owner"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// everything lists a worktree with the contents of its files.
+func everything(t *testing.T, root string) (all []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == root {
+			return err
+		}
+		s := strings.TrimPrefix(p, root+"/")
+		switch {
+		case d.IsDir():
+			s += "/"
+		case d.Type() == fs.ModeSymlink:
+			to, err := os.Readlink(p)
+			must(t, err)
+			s += " -> " + to
+		case d.Type() == 0:
+			b, err := os.ReadFile(p)
+			must(t, err)
+			s += ": " + string(b)
+		}
+		all = append(all, s)
+		return nil
+	}))
+	return all
+}
+
+func asideOptions(t *testing.T, root string) Options {
+	o := options(t, root, "dist", "*.tgz")
+	o.Tracked = func(p string) bool { return strings.HasPrefix(p, "dist/tracked") }
+	return o
+}
+
+// A binary of an earlier build must not pass as new when the build makes nothing.
+func TestStaleArtifactIsNotTaken(t *testing.T) {
+	root := tree(t, "dist/app", "dist/sub/x", "dist/l -> app", "old.tgz", "src/a.go")
+	must(t, syscall.Mkfifo(root+"/dist/fifo", 0o600))
+	before := everything(t, root)
+	o := asideOptions(t, root)
+	a, err := SetAside(t.Context(), o)
+	must(t, err)
+	if want := []string{"dist/app", "dist/fifo", "dist/l", "dist/sub/x", "old.tgz"}; !slices.Equal(a.Paths(), want) {
+		t.Errorf("moved %q", a.Paths())
+	}
+	for _, p := range a.Paths() {
+		if _, err := os.Lstat(filepath.Join(root, p)); err == nil {
+			t.Errorf("%s is still there", p)
+		}
+	}
+	o.Stale = a.Paths()
+	rs := refused(t, o, verdict.ArtifactMissing, verdict.ArtifactMissing)
+	if !strings.Contains(rs[0].Detail, `"dist/app"`) || !strings.Contains(rs[0].Detail, `"dist/sub/x"`) || strings.Contains(rs[0].Detail, "old.tgz") || !strings.Contains(rs[0].Hints[0], "cache") {
+		t.Errorf("%+v", rs[0])
+	}
+	must(t, a.Restore())
+	must(t, a.Restore())
+	if after := everything(t, root); !slices.Equal(after, before) {
+		t.Errorf("after  %q\nbefore %q", after, before)
+	}
+}
+
+// What the build makes again stays as it made it; what it does not comes back; what git tracks never moves.
+func TestMadeAgain(t *testing.T) {
+	root := tree(t, "dist/app", "dist/tracked", "dist/old", "pkg-1.tgz")
+	o := asideOptions(t, root)
+	a, err := SetAside(t.Context(), o)
+	must(t, err)
+	must(t, os.WriteFile(root+"/dist/app", []byte("new\n"), 0o644))
+	must(t, os.WriteFile(root+"/pkg-2.tgz", []byte("new\n"), 0o644))
+	o.Stale, o.AllowTracked = a.Paths(), []string{"dist/tracked"}
+	if got, want := paths(sealed(t, o)), []string{"dist/", "dist/app", "dist/tracked", "pkg-2.tgz"}; !slices.Equal(got, want) {
+		t.Errorf("sealed %q", got)
+	}
+	must(t, a.Restore())
+	want := []string{"dist/", "dist/app: new\n", "dist/old: this is dist/old\n", "dist/tracked: this is dist/tracked\n", "pkg-1.tgz: this is pkg-1.tgz\n", "pkg-2.tgz: new\n"}
+	if got := everything(t, root); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The build removed the folder that something goes back to.
+func TestRestoreMakesFolders(t *testing.T) {
+	root := tree(t, "dist/sub/x")
+	before := everything(t, root)
+	a, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	must(t, os.RemoveAll(root+"/dist"))
+	must(t, a.Restore())
+	if after := everything(t, root); !slices.Equal(after, before) {
+		t.Errorf("after %q", after)
+	}
+}
+
+// A program that was killed put nothing back; the next run does, and then moves it again.
+func TestRecoversAfterAKill(t *testing.T) {
+	root := tree(t, "dist/app", "dist/made-later")
+	before := everything(t, root)
+	a, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	dead := owner.Self()
+	dead.Boot = "0"
+	must(t, os.Rename(filepath.Join(root, a.dir), filepath.Join(root, asideDir, asidePrefix+dead.String())))
+	if b, err := os.ReadFile(filepath.Join(root, asideDir, asidePrefix+dead.String(), ".gitignore")); err != nil || string(b) != "*\n" {
+		t.Errorf("git sees the folder: %q, %v", b, err)
+	}
+	b, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	if want := []string{"dist/app", "dist/made-later"}; !slices.Equal(b.Paths(), want) {
+		t.Errorf("moved %q", b.Paths())
+	}
+	must(t, b.Restore())
+	if after := everything(t, root); !slices.Equal(after, before) {
+		t.Errorf("after %q", after)
+	}
+}
+
+func TestNothingToSetAside(t *testing.T) {
+	root := tree(t, "src/a.go", "dist/tracked")
+	before := everything(t, root)
+	a, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	if a.Paths() != nil || !slices.Equal(everything(t, root), before) {
+		t.Errorf("moved %q", a.Paths())
+	}
+	must(t, a.Restore())
+}
+
+// The branch plants a link where things are moved to, or the build turns the folder into one: nothing outside is
+// written, moved or removed.
+func TestAsideFollowsNoLink(t *testing.T) {
+	outside := tree(t, "victim/x", "validate/y")
+	for _, planted := range []string{".trkr -> " + outside, ".trkr/validate -> " + outside, ".trkr -> src", ".trkr/validate -> ../src"} {
+		root := tree(t, "dist/app", "src/a.go", planted)
+		before := everything(t, root)
+		_, err := SetAside(t.Context(), asideOptions(t, root))
+		if f := fault.Of(err); f == nil || f.Code != "aside_failed" {
+			t.Errorf("%s: err = %v", planted, err)
+		}
+		if after := everything(t, root); !slices.Equal(after, before) {
+			t.Errorf("%s: after %q", planted, after)
+		}
+	}
+	for name, attack := range map[string]func(root, dir string) error{
+		"folder": func(root, dir string) error { must(t, os.RemoveAll(dir)); return os.Symlink(outside, dir) },
+		"inside": func(root, dir string) error {
+			must(t, os.RemoveAll(dir+"/dist"))
+			return os.Symlink(outside, dir+"/dist")
+		},
+		"target": func(root, dir string) error {
+			must(t, os.RemoveAll(root+"/dist"))
+			return os.Symlink(outside, root+"/dist")
+		},
+		"shut": func(root, dir string) error { return os.Chmod(dir+"/dist", 0) },
+		"gone": func(root, dir string) error { return os.RemoveAll(root + "/.trkr") },
+	} {
+		root := tree(t, "dist/app", "src/a.go")
+		a, err := SetAside(t.Context(), asideOptions(t, root))
+		must(t, err)
+		must(t, attack(root, filepath.Join(root, a.dir)))
+		_ = a.Restore()
+		if after := everything(t, outside); !slices.Equal(after, []string{"validate/", "validate/y: this is validate/y\n", "victim/", "victim/x: this is victim/x\n"}) {
+			t.Errorf("%s: outside %q", name, after)
+		}
+	}
+}
