@@ -6,7 +6,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 .PHONY: build demo test lint bench clean
 
 build:
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/trkr-validate ./cmd/trkr-validate
+	go build -ldflags '$(LDFLAGS)' -o bin/trkr-validate ./cmd/trkr-validate
 
 demo: build
 	scripts/demo bin/trkr-validate
