@@ -29,7 +29,7 @@ type Failure struct {
 	Exit    sandbox.Exit // of that step
 	Output  string       // the end of what it printed
 	Missing Missing      // empty: the product's own fault
-	Detail  string       // what failed or is missing
+	Detail  string       // what failed or is missing; never empty
 }
 
 // Evidence tells it all in one line: why no criterion could be checked.
@@ -38,10 +38,10 @@ func (f *Failure) Evidence() string {
 		return "the artifact was not installed: " + f.Detail
 	}
 	s := fmt.Sprintf("the artifact was not installed: `%s`: %s", clip(f.Command, 160), f.Exit)
-	if f.Detail != "" {
+	if !strings.Contains(s+f.Output, f.Detail) {
 		s += ": " + f.Detail
 	}
-	if f.Output != "" && f.Output != f.Detail {
+	if f.Output != "" {
 		s += ": " + f.Output
 	}
 	return s
@@ -98,33 +98,42 @@ func explain(line, program string, e sandbox.Exit, stdout, stderr []byte) *Failu
 		f.Output = lastLines(stdout)
 	}
 	f.Exit.Detail = clip(e.Detail, 160)
+	if f.Missing, f.Detail = lacking(program, e, stdout, stderr); f.Detail == "" {
+		parts := strings.Split(f.Output, separator)
+		f.Detail = clip(parts[len(parts)-1], 240)
+	}
+	if f.Detail == "" {
+		f.Detail = f.Exit.String()
+	}
+	return f
+}
+
+func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, string) {
 	switch {
 	case e.Cause == sandbox.CauseDeadline:
-		f.Missing, f.Detail = MissingTime, "the run's time was used up"
-		return f
+		return MissingTime, "the run's time was used up"
 	case e.Cause == sandbox.CauseNotFound:
-		f.Missing, f.Detail = MissingTool, "the image has no "+clip(program, 80)
-		return f
-	case e.Code == 127 || e.Code == 126:
+		return MissingTool, "the image has no " + clip(program, 80)
+	case !e.Exited():
+		return "", ""
+	case e.Code == 126 || e.Code == 127:
 		// A shell's way to say so. What the artifact itself should hold is not the image's to bring.
 		m := notFound.FindSubmatch(stderr)
-		if m == nil || !strings.Contains(string(m[1]), "artifact/") && !strings.HasPrefix(string(m[1]), ".") {
-			f.Missing = MissingTool
-			if m != nil {
-				f.Detail = "the image has no " + clip(string(m[1]), 80)
-			}
-			return f
+		if m == nil {
+			return MissingTool, ""
+		}
+		if name := string(m[1]); !strings.Contains(name, "artifact/") && !strings.HasPrefix(name, ".") {
+			return MissingTool, "the image has no " + clip(name, 80)
 		}
 	}
 	for _, l := range lacks {
 		for _, text := range [][]byte{stderr, stdout} {
-			if at := l.words.FindIndex(text); at != nil && e.Exited() {
-				f.Missing, f.Detail = l.missing, lineAt(text, at[0])
-				return f
+			if at := l.words.FindIndex(text); at != nil {
+				return l.missing, lineAt(text, at[0])
 			}
 		}
 	}
-	return f
+	return "", ""
 }
 
 func lineAt(text []byte, at int) string {
@@ -132,6 +141,9 @@ func lineAt(text []byte, at int) string {
 	line, _, _ := strings.Cut(string(text[from:]), "\n")
 	return clip(strings.TrimSpace(line), 240)
 }
+
+// separator stands for a line end.
+const separator = " / "
 
 // lastLines is the end of an output as one line.
 func lastLines(b []byte) string {
@@ -142,7 +154,7 @@ func lastLines(b []byte) string {
 			lines = append(lines, line)
 		}
 	}
-	s := string(plain.Escape([]byte(strings.Join(lines, " / "))))
+	s := string(plain.Escape([]byte(strings.Join(lines, separator))))
 	if len(s) > most {
 		from := len(s) - most
 		for !utf8.RuneStart(s[from]) {

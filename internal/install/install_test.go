@@ -254,6 +254,9 @@ func TestFailures(t *testing.T) {
 			if f == nil || got.Installed || f.Missing != tt.missing || !strings.HasPrefix(f.Detail, tt.detail) {
 				t.Fatalf("%+v, failure %+v", got, f)
 			}
+			if f.Detail == "" {
+				t.Error("no detail")
+			}
 			if n := len(steps(box)); n != 1 {
 				t.Errorf("%d steps", n)
 			}
