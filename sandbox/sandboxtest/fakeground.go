@@ -225,4 +225,4 @@ func (g *fakeGround) Close(_ initd.Identity, d initd.Dirs) error {
 
 func (g *fakeGround) Count() initd.Counters { return initd.Counters{} }
 
-func (g *fakeGround) Tasks(initd.Identity) int { return -1 }
+func (g *fakeGround) Tasks(initd.Identity) (n, limit int) { return 0, 0 }

@@ -88,9 +88,8 @@ func (c *client) hello(ctx context.Context) error {
 	c.first = st
 	stop := context.AfterFunc(ctx, func() { st.SetDeadline(time.Now()) })
 	defer stop()
-	limit := c.box.Spec.Limits
 	err = wire.WriteJSON(st, wire.KindMessage, wire.Request{Op: "hello", Hello: &wire.Hello{
-		Protocol: wire.Version, Path: c.box.Info.Path, Output: limit.Output, Pids: limit.Pids,
+		Protocol: wire.Version, Path: c.box.Info.Path, Output: c.box.Spec.Limits.Output,
 	}}, wire.MaxRequest)
 	if err != nil {
 		return err

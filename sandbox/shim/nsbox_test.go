@@ -78,7 +78,9 @@ func (e nsEngine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		}
 	}
 	box, err := shim.Connect(ctx, &pair{r, in}, shim.Box{
-		Info: sandbox.Info{Engine: "namespaces", Path: "/usr/local/bin:/usr/bin:/bin"}, Spec: spec, Close: end,
+		Info: sandbox.Info{Engine: "namespaces", Path: "/usr/local/bin:/usr/bin:/bin", Limits: map[string]string{
+			"memory": "unavailable", "cpus": "unavailable", "pids": "enforced", "tmp": "enforced", "output": "enforced",
+		}}, Spec: spec, Close: end,
 	})
 	if err != nil {
 		return nil, errors.Join(err, end())
@@ -129,6 +131,7 @@ func nsSetup(root, input, pids, tmp string) error {
 		}
 	}
 	unix.Umask(0o022)
+	do("loopback", loopback())
 	mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 	mount("tmpfs", root, "tmpfs", unix.MS_NOSUID, "mode=755,size=1m")
 	bind("/usr", "/usr")
@@ -173,4 +176,19 @@ func nsSetup(root, input, pids, tmp string) error {
 		}
 	}
 	return unix.Exec(sandbox.Init, []string{sandbox.Init, shim.Arg}, []string{"PATH=/usr/bin"})
+}
+
+// loopback brings lo up.
+func loopback() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	r, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	r.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
 }

@@ -25,8 +25,9 @@ type Ground interface {
 	Close(id Identity, d Dirs) error
 	// Count reads what the system counts of limits that were hit.
 	Count() Counters
-	// Tasks tells how many tasks the identity has now, or -1 where Count already knows of the limit.
-	Tasks(id Identity) int
+	// Tasks tells how many tasks the identity has now and how many it may have: 0 where that is not known, or where
+	// Count already tells of the limit.
+	Tasks(id Identity) (n, limit int)
 }
 
 // Identity is who a command runs as.

@@ -141,15 +141,17 @@ func (b *box) Count() Counters {
 	return c
 }
 
-func (b *box) Tasks(id Identity) int {
-	if b.pids {
-		return -1
+// Tasks is for a system without the counter: the limit is then that of each uid, which the engine gave this process.
+func (b *box) Tasks(id Identity) (n, limit int) {
+	var r unix.Rlimit
+	if b.pids || unix.Getrlimit(unix.RLIMIT_NPROC, &r) != nil || r.Cur > 1<<20 {
+		return 0, 0
 	}
 	n, err := tasksOf(id.UID, false)
 	if err != nil {
-		return -1
+		return 0, 0
 	}
-	return n
+	return n, int(r.Cur)
 }
 
 // The places where the box's own group shows its counters, of both versions of control groups.

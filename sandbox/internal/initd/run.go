@@ -19,6 +19,11 @@ import (
 // helperOutput bounds what one of our own helpers may say.
 const helperOutput = 1 << 30
 
+const (
+	lookEvery  = 100 * time.Millisecond
+	firstTasks = 16 // threads that the first process may have had: they are gone with it
+)
+
 // pipeSize is asked of the system for each pipe; a pipe keeps what it has where that is refused. Draining reads no more.
 const pipeSize = 1 << 20
 
@@ -135,7 +140,7 @@ func (s *server) environ(c *Command, se *session, extra []string) {
 type outcome struct {
 	status  Status
 	elapsed time.Duration
-	tasks   int
+	pids    bool // the limit of pids was seen to be reached
 	own     bool // it ended before there was a reason to end it
 	broken  error
 }
@@ -153,18 +158,12 @@ func (s *server) finish(st net.Conn, in *wire.Reader, r *run, p *Process, starte
 	// The feeder also sees a program that goes away; it ends with the stream, which our caller closes.
 	go r.feed(in, p)
 
-	o := outcome{tasks: -1}
-	select {
-	case o.status = <-p.Done:
-		o.own = true
+	o := s.await(r, p)
+	if o.own {
 		o.elapsed = time.Since(started)
-		o.tasks = s.ground.Tasks(r.id)
-		o.broken = s.ground.Kill(r.id)
-	case <-r.end:
-		o.broken = s.ground.Kill(r.id)
-		if o.broken == nil {
-			o.status = <-p.Done
-		}
+	}
+	if o.broken = s.ground.Kill(r.id); o.broken == nil && !o.own {
+		o.status = <-p.Done
 		o.elapsed = time.Since(started)
 	}
 	r.mu.Lock()
@@ -185,6 +184,30 @@ func (s *server) finish(st net.Conn, in *wire.Reader, r *run, p *Process, starte
 	return o
 }
 
+// await returns when the first process has ended, or when there is a reason to end it. On the way it looks whether the
+// identity has as many tasks as it may have, where the system does not count that.
+func (s *server) await(r *run, p *Process) (o outcome) {
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case o.status = <-p.Done:
+			n, limit := s.ground.Tasks(r.id)
+			o.pids = o.pids || limit > 0 && n >= limit-firstTasks
+			o.own = true
+			return o
+		case <-r.end:
+			return o
+		case <-t.C:
+			n, limit := s.ground.Tasks(r.id)
+			if limit == 0 {
+				t.Stop()
+			}
+			o.pids = o.pids || limit > 0 && n >= limit
+		}
+	}
+}
+
 // judge turns what was seen into the facts of an exit.
 func (s *server) judge(r *run, o outcome, before Counters) *wire.Exit {
 	e := &wire.Exit{Code: o.status.Code, Signal: o.status.Signal, Elapsed: int64(o.elapsed)}
@@ -195,7 +218,7 @@ func (s *server) judge(r *run, o outcome, before Counters) *wire.Exit {
 	r.kill("") // from here on no cause is added
 	after := s.ground.Count()
 	bad := e.Signal != "" || e.Code != 0
-	pids := after.Pids > before.Pids || (o.tasks >= 0 && s.hello.Pids > 0 && o.tasks >= s.hello.Pids-1)
+	pids := after.Pids > before.Pids || o.pids
 	switch {
 	case after.OOM > before.OOM:
 		e.Cause = string(sandbox.CauseMemory)

@@ -61,7 +61,6 @@ type Hello struct {
 	Protocol int    `json:"protocol"`
 	Path     string `json:"path"`   // PATH of the image
 	Output   int64  `json:"output"` // bytes of stdout and stderr of each command together
-	Pids     int    `json:"pids"`   // the limit in force, to tell when it was hit
 }
 
 // Welcome answers Hello.

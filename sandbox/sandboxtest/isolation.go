@@ -1,0 +1,200 @@
+//go:build unix
+
+package sandboxtest
+
+import (
+	"errors"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+)
+
+func isLost(err error) bool {
+	_, ok := errors.AsType[*sandbox.LostError](err)
+	return ok
+}
+
+func (s *suite) isolation(t *testing.T, box sandbox.Sandbox) {
+	got, err := box.Isolation(timeout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(got)
+	const none = "0000000000000000"
+	for key, want := range map[string]string{
+		"capabilities": none, "permitted": none, "no_new_privs": "1", "interfaces": "lo", "routes": "none",
+		"root": "read-only", "inputs": "read-only", "groups": "[]",
+	} {
+		if got[key] != want && !(key == "interfaces" && got[key] == "none") {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+	if got["uid"] == "0" || got["prefix"] == "writable" || !strings.HasPrefix(got["dns"], "none") || !strings.HasPrefix(got["reach"], "nothing") {
+		t.Errorf("%v", got)
+	}
+}
+
+// network tries what this machine answers on: every address of it, and a listener of ours.
+func (s *suite) network(t *testing.T, box sandbox.Sandbox) {
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"net", "192.0.2.1:9", "172.17.0.1:" + port}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok {
+			words = append(words, net.JoinHostPort(ip.IP.String(), port))
+		}
+	}
+	got := says(t, open(t, box, sandbox.SessionSpec{}), words...)
+	for line := range strings.Lines(got) {
+		if line = strings.TrimSpace(line); line != "interface lo" && line != "loopback works" {
+			t.Errorf("%q", line)
+		}
+	}
+	if !strings.Contains(got, "loopback works") {
+		t.Errorf("a server of the product's own is out of reach: %q", got)
+	}
+}
+
+func (s *suite) privileges(t *testing.T, box sandbox.Sandbox) {
+	for _, role := range []sandbox.Role{sandbox.RoleSubject, sandbox.RoleAgent, sandbox.RoleInstall} {
+		se := open(t, box, sandbox.SessionSpec{Role: role})
+		status := says(t, se, "read", "/proc/self/status")
+		has := map[string][]string{}
+		for line := range strings.Lines(status) {
+			name, value, _ := strings.Cut(line, ":")
+			has[name] = strings.Fields(value)
+		}
+		for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapAmb"} {
+			if v := has[set]; len(v) == 1 && strings.Trim(v[0], "0") != "" {
+				t.Errorf("%s: %s is %s", role, set, v)
+			}
+		}
+		if v := has["NoNewPrivs"]; !slices.Equal(v, []string{"1"}) {
+			t.Errorf("%s: no_new_privs is %v", role, v)
+		}
+		if slices.Contains(has["Uid"], "0") || slices.Contains(has["Gid"], "0") || len(has["Uid"]) != 4 {
+			t.Errorf("%s: Uid %v, Gid %v", role, has["Uid"], has["Gid"])
+		}
+		if slices.Contains(has["Groups"], "0") {
+			t.Errorf("%s: groups %v", role, has["Groups"])
+		}
+		se.Close()
+	}
+}
+
+func (s *suite) readOnly(t *testing.T, box sandbox.Sandbox) {
+	for _, role := range []sandbox.Role{sandbox.RoleSubject, sandbox.RoleInstall} {
+		se := open(t, box, sandbox.SessionSpec{Role: role})
+		got := says(t, se, "touch", "/x", "/usr/x", "/etc/x", "/bin/x", "/var/x", "/run/x", "/run/trkr/x", "/run/trkr/init", "/validate/x",
+			"/validate/artifact/x", "/validate/contract.md", program, "/proc/x", "/dev/x", "/root/x", "/home/x", "/opt/x")
+		if got != "" {
+			t.Errorf("%s: %s", role, got)
+		}
+		want := "wrote /tmp/x\nwrote /work/x\nwrote /dev/shm/x\n"
+		if got := says(t, se, "touch", "/tmp/x", "/work/x", "/dev/shm/x"); got != want {
+			t.Errorf("%s: where writing is allowed: %q", role, got)
+		}
+		se.Close()
+	}
+}
+
+// attack has the subject do to the init what it can, and shows that the box works on.
+func (s *suite) attack(t *testing.T, box sandbox.Sandbox) {
+	a, b := open(t, box, sandbox.SessionSpec{}), open(t, box, sandbox.SessionSpec{})
+	for range 2 {
+		got := says(t, a, "attack")
+		for line := range strings.Lines(got) {
+			if strings.HasPrefix(line, "worked") {
+				t.Error(line)
+			}
+		}
+		if !strings.Contains(got, "attacked true") {
+			t.Errorf("the attack did not come to its end: %q", got)
+		}
+		if got := says(t, b, "say", "alive", ""); got != "alive\n" {
+			t.Errorf("after it: %q", got)
+		}
+	}
+	if r := run(t, a, sandbox.Command{Args: []string{sandbox.Init, "--trkr-shim"}}); r.Exited() && r.Code == 0 {
+		t.Errorf("a second init: %s %q", r.Exit, r.out)
+	}
+	if _, err := box.Isolation(timeout(t)); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// host looks for this machine's things in the box: a file of a test, the input's place, a daemon's socket.
+func (s *suite) host(t *testing.T, box sandbox.Sandbox) {
+	se := open(t, box, sandbox.SessionSpec{})
+	for _, p := range []string{s.marker, s.input, filepath.Join(s.input, "contract.md"), "/var/run/docker.sock", "/run/docker.sock", "/proc/1/root/etc/shadow", "/etc/shadow"} {
+		if r := subject(t, se, "read", p); r.Code == 0 || strings.Contains(r.err, "is a directory") {
+			t.Errorf("%s is there: %q %q", p, r.out, r.err)
+		}
+	}
+	if got := says(t, se, "ls", "/work"); strings.Contains(got, "host-marker") {
+		t.Errorf("%q", got)
+	}
+	if got := says(t, se, "ls", sandbox.Root); !strings.Contains(got, sandbox.Contract) {
+		t.Errorf("%q", got)
+	}
+}
+
+func (s *suite) tmpLimit(t *testing.T, box sandbox.Sandbox) {
+	se := open(t, box, sandbox.SessionSpec{})
+	for _, dir := range []string{"/tmp", "/dev/shm", se.Dir()} {
+		r := subject(t, se, "fill", dir, "64")
+		if r.Code != 8 || !strings.Contains(r.out, "no space left") {
+			t.Errorf("%s: %s %q", dir, r.Exit, r.out)
+		}
+	}
+	if got := says(t, se, "write", "x", "y"); got != "" {
+		t.Errorf("after it: %q", got)
+	}
+}
+
+func (s *suite) pidsLimit(t *testing.T, box sandbox.Sandbox) {
+	se := open(t, box, sandbox.SessionSpec{})
+	for range 2 {
+		if r := subject(t, se, "forks", "200"); r.Cause != sandbox.CausePids || !r.Ran() || !strings.Contains(r.out, "unavailable") {
+			t.Errorf("%+v %q %q", r.Exit, r.out, r.err)
+		}
+	}
+	other := open(t, box, sandbox.SessionSpec{})
+	if got := says(t, other, "say", "alive", ""); got != "alive\n" {
+		t.Errorf("after it: %q", got)
+	}
+}
+
+// memoryLimit takes the loss of the box for an answer: some engines can end only all of it.
+func (s *suite) memoryLimit(t *testing.T) {
+	box := s.start(t, Limits)
+	se := open(t, box, sandbox.SessionSpec{})
+	e, err := se.Run(timeout(t), sandbox.Command{Args: []string{program, "alloc", "512"}})
+	if lost, ok := errors.AsType[*sandbox.LostError](err); ok {
+		if lost.Cause != sandbox.CauseMemory || lost.Engine {
+			t.Errorf("%+v", lost)
+		}
+		return
+	}
+	if err != nil || e.Cause != sandbox.CauseMemory || e.Exited() {
+		t.Errorf("%v, %v", e, err)
+	}
+	if got := says(t, se, "say", "alive", ""); got != "alive\n" {
+		t.Errorf("after it: %q", got)
+	}
+}
