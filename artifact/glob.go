@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -38,13 +39,13 @@ func parseGlob(text string) (glob, error) {
 	}
 	switch {
 	case strings.HasPrefix(text, "/"):
-		return glob{}, fmt.Errorf("is not relative")
+		return glob{}, errors.New("is not relative")
 	case p == "":
-		return glob{}, fmt.Errorf("is empty")
+		return glob{}, errors.New("is empty")
 	case slices.Contains(strings.Split(p, "/"), ".."):
-		return glob{}, fmt.Errorf("leaves the worktree")
+		return glob{}, errors.New("leaves the worktree")
 	case !doublestar.ValidatePattern(p):
-		return glob{}, fmt.Errorf("is no valid pattern")
+		return glob{}, errors.New("is no valid pattern")
 	case p == ".":
 		p = "**"
 	}

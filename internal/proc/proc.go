@@ -24,9 +24,15 @@ const Arg = "trkr-supervise-command"
 // first thing that main does, and TestMain of every package whose tests run commands.
 func Dispatch() {
 	if len(os.Args) == 2 && os.Args[1] == Arg {
-		os.Exit(supervise())
+		os.Exit(supervise()) //nolint:forbidigo // a supervisor is a program of its own, and this is its main
 	}
+	dispatched = true
 }
+
+// dispatched keeps a program that forgot Dispatch from starting itself, which would start itself, and so on.
+var dispatched bool
+
+var errNotDispatched = errors.New("this program cannot supervise commands: it does not call proc.Dispatch first")
 
 // ErrSupervision says that the command got in the way of its supervision: it killed its supervisor, or left processes
 // that could not be killed. What could be found was killed all the same.

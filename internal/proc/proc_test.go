@@ -154,3 +154,12 @@ func TestLateOutputIsKept(t *testing.T) {
 		t.Fatalf("%q, %v", out.String(), err)
 	}
 }
+
+// A program that forgot Dispatch must not start itself over and over.
+func TestWithoutDispatch(t *testing.T) {
+	dispatched = false
+	defer func() { dispatched = true }()
+	if _, err := Run(t.Context(), Command{Script: "true", Dir: t.TempDir()}); !errors.Is(err, errNotDispatched) {
+		t.Fatalf("err = %v", err)
+	}
+}

@@ -18,6 +18,9 @@ import (
 // ErrSupervision, or about starting it and writing its output. In every case nothing that could be found of it is
 // left. Several commands may run at the same time.
 func Run(ctx context.Context, c Command) (Result, error) {
+	if !dispatched {
+		return Result{}, errNotDispatched
+	}
 	if err := enter(); err != nil {
 		return Result{}, err
 	}

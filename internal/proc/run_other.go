@@ -18,6 +18,9 @@ func supervise() int { return 2 }
 // Run runs c to its end and kills its process group. Whatever the command did is in the Result; the error is ctx's
 // where that ended it, or about starting it and writing its output.
 func Run(ctx context.Context, c Command) (Result, error) {
+	if !dispatched {
+		return Result{}, errNotDispatched
+	}
 	limited := ctx
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
