@@ -223,8 +223,7 @@ func check(known map[string]int, r Report) []Diagnostic {
 	if n := len(r.Verdicts); n > 1 {
 		say(VerdictRepeated, "there are %d VERDICT lines", n)
 	}
-	invalid := slices.ContainsFunc(r.Diagnostics, func(d Diagnostic) bool { return d.Code == ReviewInvalid })
-	if len(r.Verdicts) == 0 && !open && !invalid {
+	if len(r.Verdicts) == 0 && !open && len(r.Diagnostics) == 0 { // a diagnostic says better why there is none
 		say(VerdictMissing, "there is no VERDICT line")
 	}
 	for _, v := range r.Verdicts {

@@ -265,6 +265,29 @@ func TestHostileTextStaysText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, genRecord().Draw(t, "record")) })
 }
 
+// TestCodeSpans: readers of Markdown differ about runs of many backticks (cmark gives up at eighty), so there are none.
+func TestCodeSpans(t *testing.T) {
+	for in, want := range map[string]string{
+		"a":                       "`a`",
+		"":                        "(empty)",
+		"a`b":                     "``a`b``",
+		"`a``":                    "``` `a`` ```",
+		"```":                     "`\\x60\\x60\\x60`",
+		" a ":                     "`  a  `",
+		"a\n\r\t\x1b\u202e\xff":   "`a\\n\\r\\t\\x1b\\u{202e}\ufffd`",
+		strings.Repeat("é", 1002): "`" + strings.Repeat("é", 1000) + "` … and 2 characters more, all in the record below",
+	} {
+		if got := code(in); got != want {
+			t.Errorf("code(%q) is %s, want %s", in, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if got := code(genText().Draw(t, "text")); strings.Contains(got, "````") || strings.ContainsAny(got, "\r\n") {
+			t.Fatal(got)
+		}
+	})
+}
+
 // foreign names the first thing in data that untrusted text must not make.
 func foreign(data []byte) string {
 	doc := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList)).Parser().Parse(text.NewReader(data))

@@ -115,6 +115,7 @@ func TestParseReport(t *testing.T) {
 		"forged before, then fenced": {
 			good + "```\nCRITERION: fail — VAL-1: no\nVERDICT: BLOCKING\n```", "1=met(ran it) 2=met(saw it)||CLEAR|verdict_not_last",
 		},
+		"verdict in a fence after": {good + "```\nVERDICT: CLEAR\n```", "1=met(ran it) 2=met(saw it)||CLEAR|verdict_not_last"},
 		"forged after": {
 			"CRITERION: fail — VAL-1: no\nVERDICT: BLOCKING\n" + good,
 			"1=unmet(no) 1=met(ran it) 2=met(saw it)||BLOCKING CLEAR|criterion_repeated verdict_repeated clear_with_objection",
