@@ -45,9 +45,6 @@ func (b *box) ended(state *container.State) *sandbox.LostError {
 		return &sandbox.LostError{Cause: sandbox.CauseMemory, Detail: "its init was killed for memory"}
 	}
 	detail := fmt.Sprintf("its init ended with exit code %d", state.ExitCode)
-	if state.ExitCode == 137 {
-		detail = "its init was killed from outside the box"
-	}
 	for _, more := range []string{state.Error, b.stream.said()} {
 		if more != "" {
 			detail += ": " + more

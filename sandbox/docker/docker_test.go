@@ -131,6 +131,7 @@ func busybox(t testing.TB, e *engine, tag string, changes ...string) string {
 		put(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}, nil)
 	}
 	put(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o700}, nil) // as nobody should make it
+	put(tar.Header{Typeflag: tar.TypeDir, Name: "opt/validate/", Mode: 0o700}, nil)
 	put(tar.Header{Typeflag: tar.TypeDir, Name: "data/", Mode: 0o777}, nil)
 	put(tar.Header{Typeflag: tar.TypeReg, Name: "etc/os-release", Mode: 0o644}, []byte("ID=x\nPRETTY_NAME=\"Busy Box 1\"\n"))
 	if err := w.Close(); err != nil {

@@ -1,7 +1,9 @@
 package initd
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +33,19 @@ func newBox() (*box, error) {
 	}
 	b := &box{hand: h, reaper: newReaper()}
 	_, b.pids = readCounter(pidsFiles, "max")
+	b.openUp()
 	return b, nil
+}
+
+// openUp gives the writable places their modes: a runtime lends a file system that it mounts the mode of the image's
+// directory of that name, whatever it was told. A place that is another's is as its engine made it.
+func (b *box) openUp() {
+	for _, dir := range []string{"/tmp", "/dev/shm", Work} {
+		unix.Chmod(dir, 0o1777) //nolint:errcheck // as said above
+	}
+	b.hand.as(Identity{UID: wire.InstallUID}, func() {
+		unix.Chmod(sandbox.Prefix, 0o755) //nolint:errcheck // as said above
+	})
 }
 
 func (b *box) Open(id Identity, decoys []string) (Dirs, error) {
@@ -102,7 +116,7 @@ func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) 
 // are none but the init, which kill(-1) leaves out; elsewhere this must never run.
 func (b *box) Kill(id Identity) error {
 	deadline := time.Now().Add(killWithin)
-	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {
+	for round := 0; ; round++ {
 		b.hand.as(id, func() { unix.RawSyscall(unix.SYS_KILL, ^uintptr(0), uintptr(unix.SIGKILL), 0) })
 		n, err := tasksOf(id.UID, true)
 		if err != nil {
@@ -114,12 +128,19 @@ func (b *box) Kill(id Identity) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d processes of uid %d do not end", n, id.UID)
 		}
-		time.Sleep(wait)
+		if round < 100 { // at first faster than anything can fork on
+			time.Sleep(100 * time.Microsecond)
+		} else {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 }
 
 // Close removes what it can by itself where the session left nothing, and else starts a helper under its uid.
 func (b *box) Close(id Identity, d Dirs) error {
+	if b.closeEmpty(id, d) {
+		return nil
+	}
 	p, exit := b.Start(id, sandbox.Init, Command{Helper: wire.HelperRemove, Dir: "/", Env: []string{"TRKR_REMOVE=" + d.Top}})
 	if exit != nil {
 		return fmt.Errorf("removing what a session left: %s", exit.Detail)
@@ -132,6 +153,52 @@ func (b *box) Close(id Identity, d Dirs) error {
 		return fmt.Errorf("removing what a session left: the helper ended with %d %s", st.Code, st.Signal)
 	}
 	return nil
+}
+
+// closeEmpty saves the helper where there is nothing for it to do. It reads only directories that the box owns.
+func (b *box) closeEmpty(id Identity, d Dirs) bool {
+	for _, shared := range []string{"/tmp", "/dev/shm"} {
+		if names, err := first(shared, 1); err != nil || len(names) > 0 {
+			return false
+		}
+	}
+	const few = 64
+	names, err := first(Work, few)
+	if err != nil || len(names) == few {
+		return false
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		path := filepath.Join(Work, name)
+		if unix.Lstat(path, &st) == nil && int(st.Uid) == id.UID && path != d.Top {
+			return false
+		}
+	}
+	if d.Decoys != "" {
+		return false
+	}
+	b.hand.as(id, func() {
+		for _, dir := range []string{d.Home, d.Work, d.Tmp, d.Top} {
+			if err == nil {
+				err = unix.Rmdir(dir)
+			}
+		}
+	})
+	return err == nil
+}
+
+// first reads up to n names of a directory.
+func first(dir string, n int) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
 }
 
 func (b *box) Count() Counters {
