@@ -138,6 +138,17 @@ func (s *suite) attack(t *testing.T, box sandbox.Sandbox) {
 	}
 }
 
+// comets leaves processes that fork and end without pause: a kill that looks for pids never meets them.
+func (s *suite) comets(t *testing.T, box sandbox.Sandbox) {
+	se := open(t, box, sandbox.SessionSpec{})
+	if got := says(t, se, "comets", "3"); got != "off they go\n" {
+		t.Errorf("%q", got)
+	}
+	if got := says(t, se, "alive"); got != "0\n" {
+		t.Errorf("%q processes of the uid are left", got)
+	}
+}
+
 // host looks for this machine's things in the box: a file of a test, the input's place, a daemon's socket.
 func (s *suite) host(t *testing.T, box sandbox.Sandbox) {
 	se := open(t, box, sandbox.SessionSpec{})

@@ -20,6 +20,7 @@ var (
 	silence = 15 * time.Second // without a heartbeat, which comes every 2 s
 	grace   = 20 * time.Second // for an answer that needs no command of the subject, or after a kill
 	asking  = 10 * time.Second // for Box.Lost
+	tidying = 90 * time.Second // for the end of a session, whose files may be many
 )
 
 // Box is what an engine knows of a box that it started.
@@ -217,14 +218,14 @@ func (c *client) call(ctx context.Context, req wire.Request) (net.Conn, error) {
 	return st, nil
 }
 
-// ask1 is a call with one message as its answer, which needs no command of the subject to come.
-func (c *client) ask1(ctx context.Context, req wire.Request, answer any) error {
+// ask1 is a call with one message as its answer, which comes within a time that no command of the subject decides.
+func (c *client) ask1(ctx context.Context, within time.Duration, req wire.Request, answer any) error {
 	st, err := c.call(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	st.SetReadDeadline(time.Now().Add(grace))
+	st.SetReadDeadline(time.Now().Add(within))
 	stop := context.AfterFunc(ctx, func() { st.SetReadDeadline(time.Now()) })
 	defer stop()
 	err = wire.NewReader(st).ReadJSON(wire.KindMessage, answer, wire.MaxAnswer)
@@ -233,7 +234,7 @@ func (c *client) ask1(ctx context.Context, req wire.Request, answer any) error {
 			return ctx.Err()
 		}
 		if errors.Is(err, yamux.ErrTimeout) {
-			err = fmt.Errorf("its init did not answer within %s", grace)
+			err = fmt.Errorf("its init did not answer within %s", within)
 		}
 		return c.failed(err)
 	}

@@ -3,7 +3,8 @@
 // everywhere and costs no call to the engine.
 //
 // An engine starts [sandbox.Init, Arg] as PID 1, uid 0 of the box with SETUID, SETGID and KILL and, where it may be
-// given, SETPCAP, with no_new_privs, on a read-only root with a /proc of the box's own and these writable places:
+// given, SETPCAP, with no_new_privs, on a read-only root with a /proc of the box's own. sandbox.Init can be executed by
+// every uid. Nothing else in the box runs as uid 0: a kill in the name of a session would reach it. Writable are:
 //
 //	/tmp, /work, /dev/shm   1777, of limited size
 //	/opt/validate           0755, owned by InstallUID
@@ -18,7 +19,6 @@ const Arg = wire.Arg
 
 // Uids of a box. Each command runs under the uid of its session; the gid is the same number.
 const (
-	LookUID    = wire.LookUID    // helpers that look at the box: Inputs and Isolation
 	InstallUID = wire.InstallUID // the install session, owner of sandbox.Prefix
 	FirstUID   = wire.FirstUID   // the first of all other sessions
 )

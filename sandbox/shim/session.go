@@ -26,7 +26,7 @@ type session struct {
 
 func (c *client) Open(ctx context.Context, s sandbox.SessionSpec) (sandbox.Session, error) {
 	var o wire.Opened
-	err := c.ask1(ctx, wire.Request{Op: "open", Open: &wire.Open{
+	err := c.ask1(ctx, grace, wire.Request{Op: "open", Open: &wire.Open{
 		Role: string(s.Role), Env: wire.Bytes(s.Env), Decoys: wire.Bytes(s.Decoys), DecoyExit: s.DecoyExit,
 	}}, &o)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *session) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, e
 func (s *session) Close() error {
 	s.closing.Do(func() {
 		var a wire.Closed
-		err := s.c.ask1(context.Background(), wire.Request{Op: "close", Close: &wire.Close{Session: s.id}}, &a)
+		err := s.c.ask1(context.Background(), tidying, wire.Request{Op: "close", Close: &wire.Close{Session: s.id}}, &a)
 		if err == nil && a.Error != "" {
 			err = errors.New(short(a.Error))
 		}

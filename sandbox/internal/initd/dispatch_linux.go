@@ -85,3 +85,23 @@ func keepFiles() {
 
 // secret is a name that nobody guesses.
 func secret() string { return strings.ToLower(rand.Text()) }
+
+// stdio is what the engine gave PID 1. Where it ends, the program is gone, and this process with all that it started
+// ends at once: nothing is to be waited for, because the end of PID 1 is the end of its box.
+type stdio struct{}
+
+func (stdio) Read(p []byte) (int, error) {
+	n, err := os.Stdin.Read(p)
+	if err != nil && n == 0 {
+		os.Exit(0)
+	}
+	return n, nil
+}
+
+func (stdio) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
+
+// Close ends the box as well: a Read that hangs could not be freed otherwise.
+func (stdio) Close() error {
+	os.Exit(0)
+	return nil
+}

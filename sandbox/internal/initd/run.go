@@ -70,6 +70,7 @@ func (s *server) execute(st net.Conn, in *wire.Reader, q wire.Run) {
 		return
 	}
 	exit := s.supervise(st, in, r, q)
+	exit.Detail, exit.Broken = cut(exit.Detail), cut(exit.Broken)
 	wire.WriteJSON(st, wire.KindExit, exit, wire.MaxAnswer) //nolint:errcheck // the program is gone
 }
 
@@ -87,7 +88,11 @@ func (s *server) supervise(st net.Conn, in *wire.Reader, r *run, q wire.Run) *wi
 		}
 		s.environ(&c, se, wire.Strings(q.Env))
 	case q.Session == 0 && c.Helper != "":
-		r.id, c.Dir = Identity{UID: wire.LookUID}, "/"
+		id, err := s.identity(roleLook) // one of its own: looks at the same time do not end each other
+		if err != nil {
+			return &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotExecutable), Detail: err.Error()}
+		}
+		r.id, c.Dir = id, "/"
 		c.Env, c.Path = []string{"PATH=" + s.hello.Path}, s.hello.Path
 	default:
 		return &wire.Exit{Code: -1, Broken: "a command came for a session that is not open"}

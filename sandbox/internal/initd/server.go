@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +21,8 @@ const (
 	DecoyExit = "TRKR_DECOY_EXIT"
 
 	beat = 2 * time.Second
+
+	roleLook sandbox.Role = "look" // helpers that look at the box for no session
 )
 
 // DefaultPath is PATH where the image names none.
@@ -197,11 +198,11 @@ func (s *server) open(o wire.Open) wire.Opened {
 	role := sandbox.Role(o.Role)
 	id, err := s.identity(role)
 	if err != nil {
-		return wire.Opened{Error: err.Error()}
+		return wire.Opened{Error: text(err)}
 	}
 	fail := func(err error) wire.Opened {
 		s.release(role)
-		return wire.Opened{Error: err.Error()}
+		return wire.Opened{Error: text(err)}
 	}
 	decoys := wire.Strings(o.Decoys)
 	for _, d := range decoys {
@@ -235,7 +236,7 @@ func (s *server) identity(role sandbox.Role) (Identity, error) {
 		}
 		s.install = true
 		return Identity{UID: wire.InstallUID}, nil
-	case sandbox.RoleSubject, sandbox.RoleAgent:
+	case sandbox.RoleSubject, sandbox.RoleAgent, roleLook:
 		if s.uid >= wire.LastUID {
 			return Identity{}, fmt.Errorf("all %d uids of the box have been used", wire.LastUID-wire.FirstUID+1)
 		}
@@ -271,10 +272,10 @@ func (s *server) close(n uint64) wire.Closed {
 	defer se.busy.Unlock()
 	defer s.release(se.role)
 	if err := s.ground.Kill(se.id); err != nil {
-		return wire.Closed{Error: err.Error()}
+		return wire.Closed{Error: text(err)}
 	}
 	if err := s.ground.Close(se.id, se.dirs); err != nil {
-		return wire.Closed{Error: err.Error()}
+		return wire.Closed{Error: text(err)}
 	}
 	return wire.Closed{}
 }
@@ -293,6 +294,16 @@ func (s *server) killAll() {
 	for _, se := range open {
 		s.ground.Kill(se.id) //nolint:errcheck // nobody is left to be told; the end of PID 1 ends the rest
 	}
+}
+
+// text is an error as the program takes it.
+func text(err error) string { return cut(err.Error()) }
+
+func cut(s string) string {
+	if len(s) > 500 {
+		s = s[:500] + "..."
+	}
+	return strings.ToValidUTF8(s, "?")
 }
 
 // merge lays lists of NAME=value over each other; the last of a name counts.
@@ -324,10 +335,3 @@ func lookup(env []string, name string) string {
 	}
 	return ""
 }
-
-// stdio is this process's stdin and stdout as one connection.
-type stdio struct{}
-
-func (stdio) Read(p []byte) (int, error)  { return os.Stdin.Read(p) }
-func (stdio) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
-func (stdio) Close() error                { os.Stdin.Close(); return os.Stdout.Close() }

@@ -39,7 +39,6 @@ const Arg = "--trkr-shim"
 
 // Uids of a box.
 const (
-	LookUID    = 10000
 	InstallUID = 10001
 	FirstUID   = 10002
 	LastUID    = 65533

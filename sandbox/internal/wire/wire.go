@@ -88,7 +88,7 @@ type Opened struct {
 // Run asks for a command. The answer is Started, then output in pieces, then Exit.
 type Run struct {
 	ID      uint64   `json:"id"`      // chosen by the program, unique
-	Session uint64   `json:"session"` // 0: the uid that looks at the box, for helpers only
+	Session uint64   `json:"session"` // 0: a uid of its own, for helpers only
 	Helper  string   `json:"helper,omitempty"`
 	Args    [][]byte `json:"args,omitempty"`
 	Dir     []byte   `json:"dir,omitempty"`

@@ -104,6 +104,23 @@ func pauseInChild() error {
 	return nil
 }
 
+// comet leaves a process that for ever forks and ends, so that whoever looks for it finds its predecessor.
+func comet() error {
+	pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if e != 0 {
+		return e
+	}
+	if pid != 0 {
+		return nil
+	}
+	for {
+		pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if pid != 0 && e == 0 {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+}
+
 func size() string {
 	var ws struct{ rows, cols, x, y uint16 }
 	_, _, e := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&ws)))

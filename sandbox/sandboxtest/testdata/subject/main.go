@@ -209,6 +209,24 @@ var verbs = map[string]func([]string){
 			}
 		}
 	},
+	"comets": func(a []string) {
+		for range num(a[0]) {
+			check(comet())
+		}
+		fmt.Println("off they go")
+	},
+	"alive": func(a []string) { // counts the other processes of its uid
+		dirs, err := filepath.Glob("/proc/[0-9]*")
+		check(err)
+		n := 0
+		for _, d := range dirs {
+			b, err := os.ReadFile(d + "/status")
+			if err == nil && strings.Contains(string(b), fmt.Sprintf("\nUid:\t%d\t", os.Getuid())) {
+				n++
+			}
+		}
+		fmt.Println(n - 1)
+	},
 	"attack": func([]string) { attack() },
 }
 

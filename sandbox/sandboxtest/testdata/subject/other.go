@@ -6,4 +6,5 @@ import "errors"
 
 func attack()             { fail(errors.New("boxes hold Linux")) }
 func pauseInChild() error { return errors.New("boxes hold Linux") }
+func comet() error        { return pauseInChild() }
 func size() string        { return "" }
