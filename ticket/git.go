@@ -24,8 +24,9 @@ const (
 
 // program is the git program that was found when the repository was opened.
 type program struct {
-	path string
-	env  []string
+	path  string
+	env   []string
+	limit int // bytes of stdout
 }
 
 // place says where a command runs. With gitDir set git looks for nothing: not even a planted .git file in dir can
@@ -38,12 +39,11 @@ type place struct {
 
 // call is one command. Stdout is returned, never shown.
 type call struct {
-	at     place
-	args   []string
-	env    []string
-	stdin  io.Reader
-	stdout io.Writer // instead of collecting it
-	slow   bool
+	at    place
+	args  []string
+	env   []string
+	stdin io.Reader
+	slow  bool
 }
 
 // gitError is a git command that ran and said no.
@@ -73,7 +73,7 @@ func findGit(ctx context.Context) (program, error) {
 	if err != nil {
 		return program{}, fault.Env("git_missing", fmt.Errorf("looking for git: %w", err), "install git 2.31 or newer, or put it on PATH")
 	}
-	p := program{path: path, env: environment()}
+	p := program{path: path, env: environment(), limit: outputLimit}
 	out, err := p.output(ctx, call{at: place{dir: "/"}, args: []string{"version"}})
 	if err != nil {
 		return program{}, err
@@ -109,18 +109,15 @@ func (p program) output(ctx context.Context, c call) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, p.path, append(args, c.args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = c.at.dir, env, c.stdin
-	stdout := &bounded{limit: outputLimit, stop: cancel}
+	stdout := &bounded{limit: p.limit, stop: cancel}
 	stderr := &bounded{limit: stderrLimit}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if c.stdout != nil {
-		cmd.Stdout = c.stdout
-	}
 	ownGroup(cmd)
 
 	err := cmd.Run()
 	switch {
 	case stdout.full:
-		return nil, fault.Envf("git_output", nil, "git %s: more than %d bytes of output", c.args[0], outputLimit)
+		return nil, fault.Envf("git_output", nil, "git %s: more than %d bytes of output", c.args[0], p.limit)
 	case err == nil:
 		return stdout.buf.Bytes(), nil
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errTooSlow):

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -87,13 +88,31 @@ func exists(file string) bool {
 
 const contractText = "VAL-1: `app` prints `hello`\n"
 
-// fixture makes a repository in dir: main with some files, and trkr/7 with a contract, checked out.
+// fixture makes a repository in dir: main with some files, and trkr/7 with a contract, checked out. Without arguments
+// for git init it is a copy of one that was made once.
 func fixture(t testing.TB, dir string, initArgs ...string) string {
+	t.Helper()
+	if len(initArgs) > 0 {
+		makeFixture(t, dir, initArgs...)
+		return dir
+	}
+	original := filepath.Join(os.Getenv("HOME"), "original")
+	once.Do(func() { makeFixture(t, original) })
+	if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "update-index", "-q", "--refresh")
+	return dir
+}
+
+var once sync.Once
+
+func makeFixture(t testing.TB, dir string, initArgs ...string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, append([]string{"init", "-q", "-b", "main"}, initArgs...)...)
+	git(t, dir, append([]string{"init", "-q", "--template=", "-b", "main"}, initArgs...)...)
 	write(t, filepath.Join(dir, ".gitignore"), "*.md\n/build/\n")
 	write(t, filepath.Join(dir, "src/a.go"), "package a\n")
 	write(t, filepath.Join(dir, "src/b.go"), "package a\n\nvar B int\n")
@@ -104,7 +123,6 @@ func fixture(t testing.TB, dir string, initArgs ...string) string {
 	write(t, filepath.Join(dir, ".trkr/tickets/7/contract.md"), contractText)
 	git(t, dir, "add", "-f", ".trkr")
 	git(t, dir, "commit", "-qm", "contract")
-	return dir
 }
 
 func tempDir(t testing.TB) string {
@@ -179,7 +197,7 @@ func wantReasons(t testing.TB, err error, want ...verdict.Reason) []*verdict.Ref
 	return refusals(t, err)
 }
 
-func childTask(string) int { return 0 }
+func codeOf(err error) string { return fault.Of(err).Code }
 
 func wantFault(t testing.TB, err error, code string) {
 	t.Helper()

@@ -88,7 +88,7 @@ func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
 		root = claimed
 	case claimed != "":
 		root = filepath.Join(r.common, claimed)
-	case gitDir == r.common:
+	case gitDir == r.common && r.top != "":
 		root = r.top
 	case filepath.Base(r.common) == ".git":
 		root = filepath.Dir(r.common)

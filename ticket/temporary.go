@@ -138,9 +138,13 @@ func removeAll(folder string) error {
 // cut short between the branch and its worktree, which it completes. It returns what it dealt with, one line each, and
 // goes on after an error. It touches nothing of a live program or of another user.
 func (r *Repo) Sweep(ctx context.Context) ([]string, error) {
+	return r.sweep(ctx, os.TempDir())
+}
+
+func (r *Repo) sweep(ctx context.Context, temp string) ([]string, error) {
 	var done []string
 	var errs []error
-	claims, err := filepath.Glob(filepath.Join(globQuote(os.TempDir()), temporaryPrefix+"*"+ownerSuffix))
+	claims, err := filepath.Glob(filepath.Join(globQuote(temp), temporaryPrefix+"*"+ownerSuffix))
 	if err != nil {
 		errs = append(errs, err)
 	}
