@@ -12,8 +12,10 @@ const (
 	maxPlace    = 1 << 10  // bytes of one finding's place
 	maxFindings = 200      // of each severity
 	maxVerdicts = 16
-	maxKept     = 4 << 20 // bytes of evidence and findings together
-	maxNamed    = 20      // ids or lines that one diagnostic names
+	// Beyond two for each assertion. What floods a report has nothing more to say, and reading it takes time.
+	maxReportLines = 20_000
+	maxKept        = 4 << 20 // bytes of evidence and findings together
+	maxNamed       = 20      // ids or lines that one diagnostic names
 )
 
 // collector keeps what the report lines of one place (outside fences, or inside) say.

@@ -14,7 +14,7 @@ import (
 // were not reported on are Judge's to find, as another agent may have reported on them. The error is r's alone, and
 // comes with what was read until then.
 func ParseReport(r io.Reader, c contract.Contract) (Report, error) {
-	p := &parser{known: index(c), reviews: reviews{contract: c}}
+	p := &parser{known: index(c), left: maxReportLines + 2*len(c.Assertions) + 1, reviews: reviews{contract: c}}
 	p.outside, p.fenced = newCollector(p.known), newCollector(p.known)
 	lines := newLineReader(r)
 	for {
@@ -37,13 +37,14 @@ type parser struct {
 	fenced  *collector // those inside: they count only where there is none outside
 	fence   fence
 	reviews reviews
+	left    int  // report lines that are still read
 	quiet   bool // text after a verdict changes nothing any more
 }
 
 func (p *parser) line(line []byte, cut bool) {
 	inReview := p.reviews.line(line, cut)
 	g := scan(line)
-	if g == ordinary && !cut && p.quiet {
+	if g == ordinary && !cut && p.quiet || p.left == 0 {
 		return // nearly every line of a long transcript
 	}
 	line = plain(line)
@@ -53,6 +54,11 @@ func (p *parser) line(line []byte, cut bool) {
 	var l reportLine
 	if g != ordinary {
 		l = readLine(line, cut)
+	}
+	if l.kind != prose {
+		if p.left--; p.left == 0 {
+			p.outside.exceeded("more than %d report lines", maxReportLines+2*len(p.known))
+		}
 	}
 	blank := !cut && len(bytes.TrimFunc(line, isSpace)) == 0
 	if cut && len(bytes.TrimLeftFunc(line, mayLead)) == 0 {

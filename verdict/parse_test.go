@@ -187,6 +187,7 @@ func TestBounds(t *testing.T) {
 		"much in all":        {strings.Repeat("FINDING: NOTE — a — "+strings.Repeat("x", maxEvidence)+"\nFINDING: BLOCKING — a — "+strings.Repeat("x", maxEvidence)+"\n", 199) + good, ReportTooLarge},
 		"many unknown":       {manyUnknown() + good, CriterionUnknown},
 		"many repeated":      {strings.Repeat("CRITERION: pass — VAL-1: ran it\n", 10000) + good, CriterionRepeated},
+		"flooded":            {strings.Repeat("CRITERION: pass — VAL-1: ran it\n", maxReportLines+10) + good, ReportTooLarge},
 		"many verdicts":      {strings.Repeat("VERDICT: CLEAR\n", 10000) + good, VerdictRepeated},
 		"many unreadable":    {strings.Repeat("VERDICT: PERHAPS\n", 10000) + good, LineUnreadable},
 		"hidden by blanks":   {strings.Repeat(" ", maxLine+10) + "VERDICT: BLOCKING\n" + good, LineUnreadable},
