@@ -107,9 +107,9 @@ func (r *run) cutShort(ctx context.Context, agent string, report verdict.Report,
 	var lost *sandbox.LostError
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		report.Diagnose("deadline", fmt.Sprintf("validate.timeout (%s) passed during %s", r.req.Config.Validate.Timeout, r.step))
+		report.Diagnose(verdict.AgentDeadline, fmt.Sprintf("validate.timeout (%s) passed during %s", r.req.Config.Validate.Timeout, r.step))
 	case errors.As(err, &lost) && !lost.Engine:
-		report.Diagnose("box_lost", lost.Error())
+		report.Diagnose(verdict.BoxLost, lost.Error())
 	default:
 		return err
 	}
