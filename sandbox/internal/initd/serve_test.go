@@ -170,6 +170,7 @@ func TestMerge(t *testing.T) {
 // FuzzServe: no bytes of a program crash the init or keep it from ending with its connection.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte(""))
+	f.Add([]byte("\x00\x01\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00")) // gone before its hello
 	f.Add([]byte("\x00\x01\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x3f" +
 		"\x01\x00\x00\x00\x3a{\"op\":\"hello\",\"hello\":{\"protocol\":1,\"path\":\"\",\"output\":9}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -3,6 +3,7 @@
 package initd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -72,7 +73,7 @@ func Serve(conn io.ReadWriteCloser, g Ground) error {
 	}()
 	in, err := s.greet(first)
 	if err != nil {
-		return err
+		return ended(err)
 	}
 	work.Go(func() { beats(first, stop) })
 	work.Go(func() {
@@ -92,7 +93,7 @@ func Serve(conn io.ReadWriteCloser, g Ground) error {
 }
 
 func ended(err error) error {
-	if err == io.EOF || strings.Contains(err.Error(), "shutdown") {
+	if errors.Is(err, io.EOF) || strings.Contains(err.Error(), "shutdown") {
 		return nil
 	}
 	return err
@@ -102,7 +103,7 @@ func (s *server) greet(st net.Conn) (*wire.Reader, error) {
 	r := wire.NewReader(st)
 	var q wire.Request
 	if err := r.ReadJSON(wire.KindMessage, &q, wire.MaxRequest); err != nil {
-		return nil, ended(err)
+		return nil, err
 	}
 	w := wire.Welcome{Protocol: wire.Version}
 	switch {
