@@ -165,12 +165,27 @@ func (r *run) issueBody() ticket.Body {
 	}
 }
 
+// build makes the artifacts. What an earlier build left where the globs look is out of the way until the set is sealed:
+// a build that makes nothing must not pass with it.
 func (r *run) build(ctx context.Context) error {
 	v := r.req.Config.Validate
 	env, err := build.Environment(r.req.Environ, v.Env, r.req.Issue, r.ticket.Branch, r.ticket.Commit)
 	if err != nil {
 		return err
 	}
+	tracked, err := r.repo.Tracked(ctx, r.ticket)
+	if err != nil {
+		return err
+	}
+	r.artifacts = artifact.Options{
+		Root: r.ticket.Worktree, Globs: v.Artifacts, AllowTracked: v.AllowTracked, Tracked: tracked,
+		Staging: filepath.Dir(r.input), MaxBytes: v.Limits.Artifacts, MaxFiles: v.Limits.Files,
+		Platform: "linux/" + runtime.GOARCH,
+	}
+	if r.aside, err = artifact.SetAside(ctx, r.artifacts); err != nil {
+		return err
+	}
+	r.onClose(r.aside.Restore)
 	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
 	if len(res.Leftovers) > 0 {
@@ -179,23 +194,31 @@ func (r *run) build(ctx context.Context) error {
 	return err
 }
 
+// collect seals what the build made.
 func (r *run) collect(ctx context.Context) error {
-	tracked, err := r.repo.Tracked(ctx, r.ticket)
+	set, err := artifact.Collect(ctx, r.artifacts)
 	if err != nil {
-		return err
+		return r.explainMissing(err)
 	}
-	v := r.req.Config.Validate
-	r.set, err = artifact.Collect(ctx, artifact.Options{
-		Root: r.ticket.Worktree, Globs: v.Artifacts, AllowTracked: v.AllowTracked, Tracked: tracked,
-		Staging: filepath.Dir(r.input), MaxBytes: v.Limits.Artifacts, MaxFiles: v.Limits.Files,
-		Platform: "linux/" + runtime.GOARCH,
-	})
-	if err != nil {
-		return err
-	}
-	r.onClose(r.set.Close)
-	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = r.set.Manifest(), r.set.Digest()
+	r.set = set
+	r.onClose(set.Close)
+	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = set.Manifest(), set.Digest()
 	return nil
+}
+
+// explainMissing adds what people meet with incremental builds: the files were there, and this build made none of them.
+func (r *run) explainMissing(err error) error {
+	if len(r.aside.Paths()) == 0 || !isRefusal(err) {
+		return err
+	}
+	var all []error
+	for _, refusal := range refusals(err) {
+		if refusal.Reason == verdict.ArtifactMissing {
+			refusal.Hints = append(refusal.Hints, fmt.Sprintf("an earlier build had made %s and this one did not make it again: switch off its incremental cache, or remove its outputs first", some(r.aside.Paths())))
+		}
+		all = append(all, &refusal)
+	}
+	return errors.Join(all...)
 }
 
 func (r *run) materialise(context.Context) error {

@@ -24,15 +24,17 @@ type run struct {
 	log    zerolog.Logger
 	step   string
 
-	repo     *ticket.Repo
-	folder   *folder
-	redact   *redact.Redactor
-	ticket   *ticket.Ticket
-	contract contract.Contract
-	set      *artifact.Set
-	input    string
-	box      sandbox.Sandbox
-	deadline time.Time // of install and agents together
+	repo      *ticket.Repo
+	folder    *folder
+	redact    *redact.Redactor
+	ticket    *ticket.Ticket
+	contract  contract.Contract
+	artifacts artifact.Options
+	aside     *artifact.Aside
+	set       *artifact.Set
+	input     string
+	box       sandbox.Sandbox
+	deadline  time.Time // of install and agents together
 
 	path     []string
 	programs []string

@@ -1,0 +1,385 @@
+package stage_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/proc"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
+	"github.com/trkr-dev/trkr-validate/stage"
+	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/validator/probe"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+func TestMain(m *testing.M) {
+	proc.Dispatch()
+	os.Exit(m.Run())
+}
+
+// scripted is an agent that does what a test says.
+type scripted func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error)
+
+func (scripted) Name() string           { return "scripted" }
+func (scripted) Version() string        { return "1" }
+func (scripted) Trust() validator.Trust { return validator.Outside }
+func (s scripted) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+	return s(ctx, box, task)
+}
+
+// allMet reports that everything it was asked is met.
+func allMet(_ context.Context, _ sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+	report := verdict.Report{Verdicts: []string{"CLEAR"}}
+	for _, a := range task.Assertions {
+		report.Criteria = append(report.Criteria, verdict.Reported{ID: a.ID, Status: verdict.Met, Evidence: "seen"})
+		task.Reported(report.Criteria[len(report.Criteria)-1])
+	}
+	return report, nil
+}
+
+type events []event.Event
+
+func (e *events) Emit(one event.Event) { *e = append(*e, one) }
+
+type kit struct {
+	t   *testing.T
+	dir string
+	req stage.Request
+	*events
+}
+
+const contract = "VAL-1: `tool` prints exactly `hello`\nVAL-2: `tool` succeeds\n"
+
+// newKit makes a repository whose ticket 7 builds a shell script, checked out, and a request that validates it.
+func newKit(t *testing.T, agents ...validator.Agent) *kit {
+	t.Helper()
+	k := &kit{t: t, dir: t.TempDir(), events: &events{}}
+	k.git("init", "-q", "-b", "main")
+	k.git("config", "user.name", "Somebody")
+	k.git("config", "user.email", "somebody@localhost")
+	k.commit(map[string]string{".gitignore": "/dist/\n"})
+	k.git("checkout", "-q", "-b", "trkr/7")
+	k.commit(map[string]string{".trkr/tickets/7/contract.md": contract, "tool": "#!/bin/sh\necho hello\n"})
+	k.req = stage.Request{
+		Issue: "7", Dir: k.dir, Environ: os.Environ(), Engine: &sandboxtest.Fake{}, Agents: agents, Log: zerolog.Nop(), ToolVersion: "test",
+		Sinks: []event.Sink{k.events},
+		Config: config.Config{
+			Ticket: config.Ticket{Branch: "trkr/{issue}", Dir: ".trkr/tickets/{issue}"},
+			Validate: config.Validate{
+				Build: "mkdir -p dist && cp tool dist/tool && chmod +x dist/tool", BuildTimeout: time.Minute, Artifacts: []string{"dist/*"},
+				Image: "host", Timeout: time.Minute, Commit: true,
+				Limits: config.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, Output: 1 << 20, Tmp: 64 << 20, Artifacts: 1 << 30, Files: 1000},
+			},
+		},
+	}
+	return k
+}
+
+func (k *kit) git(args ...string) string {
+	k.t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", k.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		k.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (k *kit) write(files map[string]string) {
+	k.t.Helper()
+	for name, content := range files {
+		path := filepath.Join(k.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			k.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+func (k *kit) commit(files map[string]string) {
+	k.t.Helper()
+	k.write(files)
+	k.git("add", "-A")
+	k.git("commit", "-qm", "change")
+}
+
+func (k *kit) run(want verdict.Outcome) stage.Result {
+	k.t.Helper()
+	res := stage.Run(k.t.Context(), k.req)
+	if res.Outcome != want {
+		k.t.Fatalf("outcome %q, want %q: refusals %+v, failure %+v, record %+v", res.Outcome, want, res.Refusals, res.Failure, res.Record)
+	}
+	return res
+}
+
+func reasons(res stage.Result) []verdict.Reason {
+	var out []verdict.Reason
+	for _, r := range res.Refusals {
+		out = append(out, r.Reason)
+	}
+	return out
+}
+
+func TestProbeThroughTheWholeRun(t *testing.T) {
+	k := newKit(t, probe.New())
+	res := k.run(verdict.Clear)
+	if res.Recorded == nil || res.Recorded.Commit == "" || k.git("rev-parse", "trkr/7") != res.Recorded.Commit {
+		t.Errorf("recorded %+v, the branch is at %s", res.Recorded, k.git("rev-parse", "trkr/7"))
+	}
+	rec, err := verdict.ParseMarkdown([]byte(k.git("show", "trkr/7:.trkr/tickets/7/validation.md") + "\n"))
+	if err != nil || rec.Outcome != verdict.Clear || len(rec.Criteria) != 2 || rec.Subject.Tree == "" {
+		t.Errorf("validation.md holds %+v, %v", rec, err)
+	}
+	for _, name := range []string{"events.jsonl", "build.log", "transcript.log", "record.json", "junit.xml", "acceptance-review-1.json"} {
+		if _, err := os.Stat(filepath.Join(res.RunDir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := k.git("status", "--porcelain"); got != "" {
+		t.Errorf("status is %q", got)
+	}
+
+	again := k.run(verdict.Clear)
+	if again.Recorded == nil || again.Recorded.Commit != "" {
+		t.Errorf("the same verdict was committed again: %+v", again.Recorded)
+	}
+	if again.Record.Subject.Tree != res.Record.Subject.Tree {
+		t.Error("recording the verdict changed the tree that it is about")
+	}
+}
+
+func TestEventsTellTheRunInOrder(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	res := k.run(verdict.Clear)
+	var steps []string
+	for i, e := range *k.events {
+		if e.Seq != int64(i+1) || e.RunID != res.RunID {
+			t.Errorf("event %d is numbered %d of run %s", i+1, e.Seq, e.RunID)
+		}
+		if e.Type == event.StepFinished {
+			steps = append(steps, e.Step)
+		}
+	}
+	want := []string{"resolve", "config", "contract", "build", "collect", "materialise", "start", "install", "validate", "judge", "record"}
+	if !slices.Equal(steps, want) {
+		t.Errorf("steps %v", steps)
+	}
+	f, err := os.Open(filepath.Join(res.RunDir, "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	kept, err := event.Read(f)
+	if err != nil || len(kept) != len(*k.events) || kept[len(kept)-1].Type != event.RunFinished {
+		t.Errorf("the run folder holds %d of %d events, %v", len(kept), len(*k.events), err)
+	}
+}
+
+func TestEveryReasonIsNamedAtOnceAndNothingIsBuilt(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.commit(map[string]string{".trkr/tickets/7/contract.md": "VAL-1: one\nVAL-1: again\n"})
+	k.write(map[string]string{"tool": "changed", "new": "untracked"})
+	k.req.Config.Validate.Build, k.req.Config.Validate.Artifacts = "", nil
+	before := k.git("rev-parse", "trkr/7")
+	res := k.run(verdict.Refused)
+	want := []verdict.Reason{verdict.DirtyWorktree, verdict.BuildMissing, verdict.ArtifactMissing, verdict.ContractInvalid}
+	if got := reasons(res); !slices.Equal(got, want) {
+		t.Errorf("reasons %v, want %v", got, want)
+	}
+	if res.ExitCode() != 4 || k.git("rev-parse", "trkr/7") != before {
+		t.Errorf("exit code %d, and the branch moved to %s", res.ExitCode(), k.git("rev-parse", "trkr/7"))
+	}
+}
+
+func TestRefusalsOfBuildAndArtifacts(t *testing.T) {
+	for name, c := range map[string]struct {
+		build     string
+		artifacts string
+		want      verdict.Reason
+	}{
+		"build fails":         {"echo oh no; exit 3", "dist/*", verdict.BuildFailed},
+		"build takes long":    {"sleep 100", "dist/*", verdict.BuildTimeout},
+		"nothing is made":     {"true", "dist/*", verdict.ArtifactMissing},
+		"source is named":     {"true", "tool", verdict.ArtifactIsSource},
+		"a pipe is made":      {"mkdir -p dist && mkfifo dist/pipe", "dist/*", verdict.ArtifactUnsafe},
+		"a link leads away":   {"mkdir -p dist && ln -s /etc/passwd dist/link", "dist/*", verdict.ArtifactUnsafe},
+		"everything is named": {"true", "**/*", verdict.ArtifactIsSource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, scripted(allMet))
+			k.req.Config.Validate.Build, k.req.Config.Validate.Artifacts = c.build, []string{c.artifacts}
+			k.req.Config.Validate.BuildTimeout = 500 * time.Millisecond
+			res := k.run(verdict.Refused)
+			if got := reasons(res); !slices.Contains(got, c.want) {
+				t.Errorf("reasons %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A build that makes nothing must not pass with what an earlier one left, and must not lose it either.
+func TestStaleArtifactIsNotJudged(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.run(verdict.Clear)
+	k.req.Config.Validate.Build = "true"
+	res := k.run(verdict.Refused)
+	if len(res.Refusals) != 1 || res.Refusals[0].Reason != verdict.ArtifactMissing || !strings.Contains(strings.Join(res.Refusals[0].Hints, " "), "dist/tool") {
+		t.Errorf("refusals %+v", res.Refusals)
+	}
+	if _, err := os.Stat(filepath.Join(k.dir, "dist/tool")); err != nil {
+		t.Errorf("what was moved aside was not put back: %v", err)
+	}
+}
+
+func TestLosingTheBoxIsIncompleteUnlessTheEngineIsGone(t *testing.T) {
+	lose := func(engine bool) scripted {
+		return func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+			report, _ := allMet(ctx, box, task)
+			return report, &sandbox.LostError{Cause: sandbox.CauseMemory, Engine: engine}
+		}
+	}
+	res := newKit(t, lose(false)).run(verdict.Incomplete)
+	if len(res.Record.Diagnostics) == 0 || res.Record.Diagnostics[0].Code != verdict.BoxLost || res.Recorded == nil {
+		t.Errorf("diagnostics %+v, recorded %+v", res.Record.Diagnostics, res.Recorded)
+	}
+	res = newKit(t, lose(true)).run(verdict.Error)
+	if res.ExitCode() != 6 || res.Recorded != nil {
+		t.Errorf("exit code %d, recorded %+v", res.ExitCode(), res.Recorded)
+	}
+}
+
+func TestTimePassedIsIncomplete(t *testing.T) {
+	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		<-ctx.Done()
+		return verdict.Report{}, ctx.Err()
+	}))
+	k.req.Config.Validate.Timeout = 300 * time.Millisecond
+	res := k.run(verdict.Incomplete)
+	if len(res.Record.Diagnostics) == 0 || res.Record.Diagnostics[0].Code != verdict.AgentDeadline {
+		t.Errorf("diagnostics %+v", res.Record.Diagnostics)
+	}
+}
+
+func TestSecondRunOfATicketIsBusy(t *testing.T) {
+	k := newKit(t)
+	k.req.Agents = []validator.Agent{scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		second := k.req
+		second.Sinks = nil
+		res := stage.Run(ctx, second)
+		if res.Failure == nil || res.Failure.Code != "busy" || res.ExitCode() != 6 {
+			t.Errorf("the second run ended with %+v", res)
+		}
+		return allMet(ctx, box, task)
+	})}
+	k.run(verdict.Clear)
+}
+
+func TestOnlySomeAssertionsAreNeverClearAndNeverCommitted(t *testing.T) {
+	k := newKit(t, probe.New())
+	k.req.Only = []string{"VAL-2"}
+	res := k.run(verdict.Incomplete)
+	if res.Recorded != nil || res.Record.Criteria[0].Status != verdict.Unverified || res.Record.Criteria[1].Status != verdict.Met {
+		t.Errorf("recorded %+v, criteria %+v", res.Recorded, res.Record.Criteria)
+	}
+	k.req.Only = []string{"VAL-9"}
+	if res := k.run(verdict.Error); res.ExitCode() != 5 {
+		t.Errorf("exit code %d for an unknown assertion", res.ExitCode())
+	}
+}
+
+// The branch moves while the run goes on: somebody else's commit stays, and the record is kept.
+func TestMovedBranchIsAnErrorAndLosesNothing(t *testing.T) {
+	k := newKit(t)
+	k.req.Agents = []validator.Agent{scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		k.commit(map[string]string{"other": "work"})
+		return allMet(ctx, box, task)
+	})}
+	res := k.run(verdict.Error)
+	if res.Failure.Code != "branch_moved" || res.Failure.Step != "record" || res.Record == nil || res.Record.Outcome != verdict.Clear {
+		t.Errorf("failure %+v, record %+v", res.Failure, res.Record)
+	}
+	if got := k.git("show", "--format=", "--name-only", "trkr/7"); got != "other" {
+		t.Errorf("the branch's head now changes %q", got)
+	}
+	raw, err := os.ReadFile(filepath.Join(res.RunDir, "record.json"))
+	var kept verdict.Record
+	if err != nil || json.Unmarshal(raw, &kept) != nil || kept.Outcome != verdict.Clear {
+		t.Errorf("the run folder keeps %s, %v", raw, err)
+	}
+}
+
+func TestInterruptIsNoVerdict(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		cancel(errors.New("interrupted"))
+		return allMet(ctx, box, task)
+	}))
+	res := stage.Run(ctx, k.req)
+	if res.Outcome != verdict.Error || res.Recorded != nil {
+		t.Errorf("an interrupted run ended %q, recorded %+v", res.Outcome, res.Recorded)
+	}
+}
+
+// The ticket may plant a link where the program keeps its files.
+func TestPlantedLinkIsNotFollowed(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	elsewhere := t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(k.dir, ".trkr/runs")); err != nil {
+		t.Fatal(err)
+	}
+	k.git("add", "-A")
+	k.git("commit", "-qm", "plant")
+	res := k.run(verdict.Error)
+	if res.Failure.Code != "unsafe_folder" {
+		t.Errorf("failure %+v", res.Failure)
+	}
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+		t.Errorf("something was written through the link: %v, %v", entries, err)
+	}
+}
+
+func TestValuesPassedByNameAreRedacted(t *testing.T) {
+	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		report, _ := allMet(ctx, box, task)
+		report.Criteria[0].Evidence = "the log says hunter2-hunter2"
+		return report, nil
+	}))
+	k.req.Config.Validate.Env = []string{"TOKEN"}
+	k.req.Environ = append(k.req.Environ, "TOKEN=hunter2-hunter2")
+	k.req.Config.Validate.Build = `echo "token is $TOKEN" && ` + k.req.Config.Validate.Build
+	res := k.run(verdict.Clear)
+	err := filepath.WalkDir(res.RunDir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if strings.Contains(string(raw), "hunter2") {
+			t.Errorf("%s holds the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(k.git("show", "trkr/7:.trkr/tickets/7/validation.md"), "hunter2") {
+		t.Error("validation.md holds the secret")
+	}
+	log, err := os.ReadFile(filepath.Join(res.RunDir, "build.log"))
+	if err != nil || !strings.Contains(string(log), "token is [REDACTED]") {
+		t.Errorf("build.log is %q, %v", log, err)
+	}
+}
