@@ -137,8 +137,8 @@ func TestKinds(t *testing.T) {
 				programs: []string{"/opt/validate/bin/my-app", "/opt/validate/bin/python3.11"},
 			},
 			steps: []string{
-				"tar -tzf " + root + "dist/my-app-1.0.tar.gz", "python3 -m venv /opt/validate",
-				"/opt/validate/bin/pip install --no-index --find-links /validate/artifact --find-links /validate/artifact/dist my-app other",
+				"tar -tzf " + root + "dist/my-app-1.0.tar.gz", "python3 -m venv --without-pip /opt/validate",
+				"python3 -m pip --python /opt/validate/bin/python install --no-index --find-links /validate/artifact --find-links /validate/artifact/dist my-app other",
 			},
 			want: Result{Installed: true, Kind: KindPython, Path: []string{"/opt/validate/bin"}, Programs: []string{"my-app"}},
 		},
@@ -146,10 +146,9 @@ func TestKinds(t *testing.T) {
 			name: "a source distribution", manifest: files("app-1.0.tar.gz"),
 			player: player{lists: map[string]string{root + "app-1.0.tar.gz": sdistList}},
 			steps: []string{
-				"tar -tzf " + root + "app-1.0.tar.gz", "python3 -m venv /opt/validate",
-				"python3 -m venv --system-site-packages /work/0-home/build",
-				"/work/0-home/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /work/0-home/wheels " + root + "app-1.0.tar.gz",
-				"/opt/validate/bin/pip install --no-index --find-links /work/0-home/wheels app",
+				"tar -tzf " + root + "app-1.0.tar.gz", "python3 -m venv --without-pip /opt/validate",
+				"python3 -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /work/0-home/wheels " + root + "app-1.0.tar.gz",
+				"python3 -m pip --python /opt/validate/bin/python install --no-index --find-links /work/0-home/wheels app",
 			},
 			want: Result{Installed: true, Kind: KindPython},
 		},
@@ -290,7 +289,7 @@ func TestFailuresByKind(t *testing.T) {
 	if got, _, _ = run(t, p, Request{Manifest: files("a.tgz")}); got.Failure == nil || got.Failure.Detail != "the image has no tar" {
 		t.Errorf("%+v", got.Failure)
 	}
-	p = player{fail: "/opt/validate/bin/pip", exit: scriptbox.Exit(1), stderr: "ERROR: No matching distribution found for app\n"}
+	p = player{fail: "python3 -m pip --python", exit: scriptbox.Exit(1), stderr: "ERROR: No matching distribution found for app\n"}
 	if got, _, _ = run(t, p, Request{Manifest: files("app-1-cp27-none-any.whl")}); got.Failure == nil || got.Failure.Missing != MissingTool {
 		t.Errorf("%+v", got.Failure)
 	}
@@ -301,6 +300,27 @@ func TestFailuresByKind(t *testing.T) {
 	p = player{fail: "finish", exit: scriptbox.Died(sandbox.CauseMemory, "SIGKILL"), lists: map[string]string{"/validate/artifact/a.tgz": npmList}}
 	if got, _, _ = run(t, p, Request{Manifest: files("a.tgz")}); got.Failure == nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// An image without pip, or with an old one, has Python bring its own.
+func TestImageWithoutPip(t *testing.T) {
+	const source = "/validate/artifact/app-1.0.tar.gz"
+	for _, says := range []string{"/usr/bin/python3: No module named pip\n", "no such option: --python\n"} {
+		p := player{lists: map[string]string{source: sdistList}, fail: "python3 -m pip", exit: scriptbox.Exit(2), stderr: says}
+		got, box, _ := run(t, p, Request{Manifest: files("app-1.0.tar.gz")})
+		want := []string{
+			"tar -tzf " + source, "python3 -m venv --without-pip /opt/validate",
+			"python3 -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /work/0-home/wheels " + source,
+			"python3 -m venv --system-site-packages /work/0-home/build",
+			"/work/0-home/build/bin/python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /work/0-home/wheels " + source,
+			"python3 -m pip --python /opt/validate/bin/python install --no-index --find-links /work/0-home/wheels app",
+			"/opt/validate/bin/python -m ensurepip",
+			"/opt/validate/bin/python -m pip install --no-index --find-links /work/0-home/wheels app",
+		}
+		if diff := cmp.Diff(want, steps(box)); diff != "" || got.Failure != nil {
+			t.Errorf("%+v, steps (-want +got)\n%s", got.Failure, diff)
+		}
 	}
 }
 

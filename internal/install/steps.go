@@ -40,28 +40,25 @@ func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
 			names, build = append(names, project(file)), append(build, file)
 		}
 	}
-	if failure, err := i.step(ctx, "python3", "-m", "venv", sandbox.Prefix); failure != nil || err != nil {
+	if failure, err := i.step(ctx, "python3", "-m", "venv", "--without-pip", sandbox.Prefix); failure != nil || err != nil {
 		return failure, err
 	}
 	if len(build) > 0 {
-		venv, wheels := i.session.Home()+"/build", i.session.Home()+"/wheels"
-		if failure, err := i.step(ctx, "python3", "-m", "venv", "--system-site-packages", venv); failure != nil || err != nil {
-			return failure, err
-		}
-		args := []string{venv + "/bin/pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels}
-		if failure, err := i.step(ctx, append(args, build...)...); failure != nil || err != nil {
+		wheels := i.session.Home() + "/wheels"
+		args := []string{"wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels}
+		if failure, err := i.buildPip(ctx, append(args, build...)); failure != nil || err != nil {
 			return failure, err
 		}
 		places = append(places, wheels)
 	}
-	args := []string{sandbox.Prefix + "/bin/pip", "install", "--no-index"}
+	args := []string{"install", "--no-index"}
 	slices.Sort(places)
 	for _, dir := range slices.Compact(places) {
 		args = append(args, "--find-links", dir)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	failure, err := i.step(ctx, append(args, names...)...)
+	failure, err := i.prefixPip(ctx, append(args, names...))
 	if failure != nil && failure.Missing == MissingNetwork {
 		// The project itself is there: pip passes over a wheel that the image's Python cannot use.
 		if _, name, ok := strings.Cut(failure.Detail, " found for "); ok && slices.Contains(names, strings.TrimSpace(name)) {
@@ -69,6 +66,36 @@ func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
 		}
 	}
 	return failure, err
+}
+
+// noPip is how Python says that it has no pip, or an old one.
+var noPip = regexp.MustCompile(`No module named '?pip\b|no such option: --python`)
+
+// prefixPip runs pip for the environment at the prefix: the image's, as making one there takes longer than all the rest,
+// else one that Python brings along.
+func (i *installer) prefixPip(ctx context.Context, args []string) (*Failure, error) {
+	python := sandbox.Prefix + "/bin/python"
+	failure, err := i.step(ctx, append([]string{"python3", "-m", "pip", "--python", python}, args...)...)
+	if failure == nil || err != nil || !noPip.MatchString(failure.Output) {
+		return failure, err
+	}
+	if failure, err := i.step(ctx, python, "-m", "ensurepip"); failure != nil || err != nil {
+		return failure, err
+	}
+	return i.step(ctx, append([]string{python, "-m", "pip"}, args...)...)
+}
+
+// buildPip runs pip where it sees the image's build tools.
+func (i *installer) buildPip(ctx context.Context, args []string) (*Failure, error) {
+	failure, err := i.step(ctx, append([]string{"python3", "-m", "pip"}, args...)...)
+	if failure == nil || err != nil || !noPip.MatchString(failure.Output) {
+		return failure, err
+	}
+	venv := i.session.Home() + "/build"
+	if failure, err := i.step(ctx, "python3", "-m", "venv", "--system-site-packages", venv); failure != nil || err != nil {
+		return failure, err
+	}
+	return i.step(ctx, append([]string{venv + "/bin/python", "-m", "pip"}, args...)...)
 }
 
 // unpack unpacks each archive into a directory of its own.
