@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
@@ -87,18 +86,24 @@ func (p endpoint) connect(ctx context.Context) (*daemon, error) {
 		return nil, fault.Envf("docker_wrong_platform", []string{"switch Docker to Linux containers"}, "the Docker daemon at %s runs %s containers", p, pong.OSType)
 	}
 	cli.NegotiateAPIVersionPing(pong)
-	d := &daemon{Client: cli, at: p.String()}
-	d.info = sync.OnceValues(d.ask)
-	return d, nil
+	return &daemon{Client: cli, at: p.String()}, nil
 }
 
-// ask asks the daemon about itself, which takes it some 20 ms.
-func (d *daemon) ask() (info system.Info, err error) {
-	err = d.call(context.Background(), infoLimit, "asking the Docker daemon about itself", func(ctx context.Context) error {
-		var err error
+// about is what the daemon says about itself, which takes it some 20 ms; it is asked once.
+func (d *daemon) about(ctx context.Context) (system.Info, error) {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	if d.info != nil {
+		return *d.info, nil
+	}
+	var info system.Info
+	err := d.call(ctx, infoLimit, "asking the Docker daemon about itself", func(ctx context.Context) (err error) {
 		info, err = d.Info(ctx)
 		return d.tooNew(err)
 	})
+	if err == nil {
+		d.info = &info
+	}
 	return info, err
 }
 

@@ -58,11 +58,15 @@ type engine struct {
 // daemon is a daemon that has answered.
 type daemon struct {
 	*client.Client
-	at   string // for people: the address, and who named it
-	info func() (system.Info, error)
+	at string // for people: the address, and who named it
 
-	mu    sync.Mutex
-	local bool // it has been shown to run on this machine
+	asking sync.Mutex
+	info   *system.Info // what it said about itself, once it did
+
+	proving sync.Mutex
+	local   bool // it has been shown to run on this machine
+
+	making sync.Mutex // one base image at a time
 }
 
 func (*engine) Name() string { return Name }
@@ -73,7 +77,7 @@ func (e *engine) Check(ctx context.Context) (sandbox.Version, error) {
 	if err != nil {
 		return sandbox.Version{}, err
 	}
-	info, err := d.info()
+	info, err := d.about(ctx)
 	if err != nil {
 		return sandbox.Version{}, err
 	}

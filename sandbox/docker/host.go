@@ -7,12 +7,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/trkr-dev/trkr-validate/images"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -26,6 +28,9 @@ const (
 // host plans the userland of this machine. What has to be made (mount points, links, small files) is a base image that
 // is named by its content, so that it is made once and every later box finds it.
 func (e *engine) host(d *daemon, spec sandbox.Spec) (*userland, error) {
+	if runtime.GOOS != "linux" {
+		return nil, fault.Envf("image_host_unavailable", []string{"name a Linux image with --image"}, "the image \"host\" needs Linux programs, and this machine runs %s", runtime.GOOS)
+	}
 	plan, err := images.HostRoot(spec.Mounts, spec.Hidden)
 	if err != nil {
 		return nil, err
@@ -41,6 +46,11 @@ func (e *engine) host(d *daemon, spec sandbox.Spec) (*userland, error) {
 		u.mounts = append(u.mounts, bind(b.Source, b.Target))
 	}
 	u.prepare = func(ctx context.Context) error {
+		d.making.Lock()
+		defer d.making.Unlock()
+		if _, err := d.ImageInspect(ctx, u.image); err == nil {
+			return nil // made by another run in the meantime
+		}
 		return d.call(ctx, callLimit, "making the base image "+u.image, func(ctx context.Context) error {
 			body, err := d.ImageImport(ctx, image.ImportSource{Source: bytes.NewReader(layer), SourceName: "-"}, baseName,
 				image.ImportOptions{Tag: tag, Changes: []string{"LABEL " + labelBase + "=1"}})

@@ -14,7 +14,7 @@ import (
 
 // info tells what is known of the box, its limits as the daemon says that they are in force.
 func (b *box) info(ctx context.Context, spec sandbox.Spec, u *userland) (sandbox.Info, error) {
-	about, err := b.daemon.info()
+	about, err := b.daemon.about(ctx)
 	if err != nil {
 		return sandbox.Info{}, err
 	}

@@ -27,8 +27,8 @@ const (
 // the container that this program runs in, would show its own /usr under the same name. The box must run under this
 // very boot of the kernel, and each bind show the directory of the file system that this program sees there.
 func (d *daemon) proveLocal(ctx context.Context, box sandbox.Sandbox, binds []mount.Mount) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.proving.Lock()
+	defer d.proving.Unlock()
 	if d.local {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	go d.info() // is needed at the end, and takes longer than anything before
+	go d.about(ctx) //nolint:errcheck // it is asked for again at the end; now it takes its time beside the rest
 	p, err := e.program()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (b *box) create(ctx context.Context, spec sandbox.Spec, u *userland, p prog
 		err = once()
 	}
 	if err != nil && strings.Contains(err.Error(), "Range of CPUs is from") {
-		info, ierr := b.daemon.info()
+		info, ierr := b.daemon.about(ctx)
 		if ierr != nil {
 			return ierr
 		}

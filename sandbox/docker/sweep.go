@@ -43,7 +43,11 @@ func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 				continue
 			}
 		}
-		swept = append(swept, strings.TrimPrefix(c.Names[0], "/"))
+		name := c.ID
+		if len(c.Names) > 0 {
+			name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		swept = append(swept, name)
 	}
 	return swept, errors.Join(failed...)
 }
