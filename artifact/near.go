@@ -34,7 +34,7 @@ func (c *collection) missing(ctx context.Context, g glob) *verdict.Refusal {
 	}
 	if len(stale) > 0 {
 		r.Detail += "; an earlier one left " + list(stale) + ", which this one did not make again"
-		r.Hints = []string{"a build that skips what it takes for up to date must be told to make it: remove its cache in the build command, or build with --clean"}
+		r.Hints = []string{"a build that skips what it takes for up to date must be told to make it: remove its cache in the build command"}
 		return r
 	}
 	if s := c.around(g); s != "" {

@@ -44,7 +44,7 @@ const (
 // Callers need proc.Dispatch at the start of main, and of TestMain.
 func Run(ctx context.Context, r Request) (Result, error) {
 	if strings.TrimSpace(r.Command) == "" {
-		return Result{}, missing(r.Dir)
+		return Result{}, Missing(r.Dir)
 	}
 	tail := bound.NewBuffer(0, tailBytes)
 	var log io.Writer = tail

@@ -18,8 +18,8 @@ var kinds = []struct{ file, build, artifacts string }{
 	{"pyproject.toml", "python3 -m build --wheel", "dist/*.whl"},
 }
 
-// missing refuses a build without a command and tells what to write for what it sees in the worktree.
-func missing(dir string) error {
+// Missing refuses a build without a command and tells what to write for what it sees in the worktree.
+func Missing(dir string) error {
 	r := &verdict.Refusal{Reason: verdict.BuildMissing, Detail: "validate.build is empty: nothing says how the artifact is made"}
 	for _, k := range kinds {
 		// Looked at, never opened: the file may be anything.

@@ -116,12 +116,11 @@ func some(names []string) string {
 }
 
 // checkConfig refuses what cannot be built or collected with any ticket.
-func (r *run) checkConfig(ctx context.Context) error {
+func (r *run) checkConfig(context.Context) error {
 	v := r.req.Config.Validate
 	var errs []error
 	if v.Build == "" {
-		_, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree}) // says what to write for what it sees there
-		errs = append(errs, err)
+		errs = append(errs, build.Missing(r.ticket.Worktree))
 	}
 	if len(v.Artifacts) == 0 {
 		errs = append(errs, &verdict.Refusal{
@@ -182,10 +181,12 @@ func (r *run) build(ctx context.Context) error {
 		Staging: filepath.Dir(r.input), MaxBytes: v.Limits.Artifacts, MaxFiles: v.Limits.Files,
 		Platform: "linux/" + runtime.GOARCH,
 	}
-	if r.aside, err = artifact.SetAside(ctx, r.artifacts); err != nil {
+	aside, err := artifact.SetAside(ctx, r.artifacts)
+	if err != nil {
 		return err
 	}
-	r.onClose(r.aside.Restore)
+	r.onClose(aside.Restore)
+	r.artifacts.Stale = aside.Paths()
 	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
 	if len(res.Leftovers) > 0 {
@@ -198,27 +199,12 @@ func (r *run) build(ctx context.Context) error {
 func (r *run) collect(ctx context.Context) error {
 	set, err := artifact.Collect(ctx, r.artifacts)
 	if err != nil {
-		return r.explainMissing(err)
+		return err
 	}
 	r.set = set
 	r.onClose(set.Close)
 	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = set.Manifest(), set.Digest()
 	return nil
-}
-
-// explainMissing adds what people meet with incremental builds: the files were there, and this build made none of them.
-func (r *run) explainMissing(err error) error {
-	if len(r.aside.Paths()) == 0 || !isRefusal(err) {
-		return err
-	}
-	var all []error
-	for _, refusal := range refusals(err) {
-		if refusal.Reason == verdict.ArtifactMissing {
-			refusal.Hints = append(refusal.Hints, fmt.Sprintf("an earlier build had made %s and this one did not make it again: switch off its incremental cache, or remove its outputs first", some(r.aside.Paths())))
-		}
-		all = append(all, &refusal)
-	}
-	return errors.Join(all...)
 }
 
 func (r *run) materialise(context.Context) error {

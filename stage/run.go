@@ -30,7 +30,6 @@ type run struct {
 	ticket    *ticket.Ticket
 	contract  contract.Contract
 	artifacts artifact.Options
-	aside     *artifact.Aside
 	set       *artifact.Set
 	input     string
 	box       sandbox.Sandbox

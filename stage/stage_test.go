@@ -237,7 +237,7 @@ func TestStaleArtifactIsNotJudged(t *testing.T) {
 	k.run(verdict.Clear)
 	k.req.Config.Validate.Build = "true"
 	res := k.run(verdict.Refused)
-	if len(res.Refusals) != 1 || res.Refusals[0].Reason != verdict.ArtifactMissing || !strings.Contains(strings.Join(res.Refusals[0].Hints, " "), "dist/tool") {
+	if len(res.Refusals) != 1 || res.Refusals[0].Reason != verdict.ArtifactMissing || !strings.Contains(res.Refusals[0].Detail, "dist/tool") {
 		t.Errorf("refusals %+v", res.Refusals)
 	}
 	if _, err := os.Stat(filepath.Join(k.dir, "dist/tool")); err != nil {
