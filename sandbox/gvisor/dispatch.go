@@ -3,6 +3,7 @@
 package gvisor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 )
 
 const (
+	// fdPath begins argv[0] where a dynamically linked program runs itself again in an empty root (see reexec_cgo.go).
+	fdPath = "/proc/self/fd/"
 	// runtimeName begins argv[0] of every process that gVisor starts by itself, and is that of the one we start.
 	runtimeName = "runsc"
 	// selfExe is argv[0] where gVisor runs itself again: as root of a user namespace, and to unmount /proc.
@@ -27,6 +30,10 @@ func Dispatch() {
 	if !isRuntime(os.Args) {
 		return
 	}
+	if err := prepareReexec(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
 	cli.Run(nil, map[util.SubCommand]string{
 		new(cmd.Run):          "",
 		new(cmd.Gofer):        "",
@@ -35,10 +42,13 @@ func Dispatch() {
 	}, nil)
 }
 
-// isRuntime recognises both ways in which gVisor's processes are started.
+// isRuntime recognises all ways in which gVisor's processes are started.
 func isRuntime(argv []string) bool {
 	if len(argv) < 2 {
 		return false
+	}
+	if strings.HasPrefix(argv[0], fdPath) {
+		return strings.HasPrefix(argv[1], fdPath)
 	}
 	if argv[0] == selfExe {
 		return strings.HasPrefix(argv[1], rootFlag) || argv[1] == new(sentrycmd.Umount).Name()

@@ -25,6 +25,8 @@ func TestIsRuntime(t *testing.T) {
 		{[]string{"runsc-sandbox", "--root=/x"}, true},
 		{[]string{"/proc/self/exe", "--root=/x", "run"}, true},
 		{[]string{"/proc/self/exe", "umount", "--sync-fd=3", "/proc"}, true},
+		{[]string{"/proc/self/fd/201", "/proc/self/fd/204", "--root=/x", "boot"}, true},
+		{[]string{"/proc/self/fd/9", "7"}, false},
 		{[]string{"/proc/self/exe", "7"}, false},
 		{[]string{"/proc/self/exe"}, false},
 		{[]string{"trkr-validate", "--root=/x"}, false},

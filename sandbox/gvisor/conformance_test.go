@@ -1,0 +1,53 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
+)
+
+// The engine keeps what package sandbox promises.
+func TestConformance(t *testing.T) {
+	var e *engine
+	sandboxtest.Run(t, func(t *testing.T) sandbox.Engine {
+		e = newEngine(t)
+		return e
+	}, sandboxtest.Traits{
+		Isolates: true, Memory: true, Pids: true,
+		Kill: func(t *testing.T, runID string) {
+			dir := folderOf(t, e, runID)
+			for pid, line := range processesOf(t, dir) {
+				if strings.Contains(line, "runsc-sandbox") {
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+			}
+		},
+		Gone: func(t *testing.T, runID string) {
+			if dir := folderOf(t, e, runID); dir != "" {
+				t.Errorf("%s of run %s is left", dir, runID)
+			}
+		},
+	})
+	nothingLeft(t, e)
+}
+
+// folderOf finds the box of a run; it is empty where there is none.
+func folderOf(t *testing.T, e *engine, runID string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(e.stateDir(), "*", specFile))
+	must(t, err)
+	for _, f := range found {
+		if text, err := os.ReadFile(f); err == nil && string(text) == runID {
+			return filepath.Dir(f)
+		}
+	}
+	return ""
+}
