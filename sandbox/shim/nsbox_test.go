@@ -12,15 +12,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
+
+var nsPids sync.Map // of the init of each run
 
 // nsEngine starts the real init in namespaces of its own, with nothing but system calls: the init's own tests need no
 // engine. It has no limit of memory and takes the userland of this machine.
@@ -34,7 +38,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "nsbox:", nsSetup(os.Args[2], os.Args[3], os.Args[4], os.Args[5]))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func (nsEngine) Name() string { return "namespaces" }

@@ -157,6 +157,9 @@ func (b *box) Close(id Identity, d Dirs) error {
 
 // closeEmpty saves the helper where there is nothing for it to do. It reads only directories that the box owns.
 func (b *box) closeEmpty(id Identity, d Dirs) bool {
+	if d.Decoys != "" {
+		return false
+	}
 	for _, shared := range []string{"/tmp", "/dev/shm"} {
 		if names, err := first(shared, 1); err != nil || len(names) > 0 {
 			return false
@@ -173,9 +176,6 @@ func (b *box) closeEmpty(id Identity, d Dirs) bool {
 		if unix.Lstat(path, &st) == nil && int(st.Uid) == id.UID && path != d.Top {
 			return false
 		}
-	}
-	if d.Decoys != "" {
-		return false
 	}
 	b.hand.as(id, func() {
 		for _, dir := range []string{d.Home, d.Work, d.Tmp, d.Top} {
