@@ -41,21 +41,37 @@ func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// inWorktree is where commands about one worktree run. Its .git file is not trusted to lead to this repository.
+// inWorktree is where commands about one worktree run. Its .git file is not trusted to lead to this repository, nor to
+// this worktree's part of it.
 func (r *Repo) inWorktree(ctx context.Context, dir string) (place, error) {
-	at := place{dir: dir}
-	common, err := r.commonDir(ctx, at)
+	out, err := r.git.line(ctx, call{at: place{dir: dir}, args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir"}})
 	if err != nil {
 		return place{}, err
 	}
-	if common != r.common {
-		return place{}, fault.Envf("worktree_invalid", []string{"git worktree repair mends it"}, "%q belongs to %q, not to %q", dir, common, r.common)
+	gitDir, ours := strings.CutPrefix(out, r.common+"\n")
+	if !ours || r.registered(gitDir) != dir {
+		return place{}, fault.Envf("worktree_invalid", []string{"git worktree repair mends it"}, "%q does not belong to %q any more", dir, r.common)
 	}
-	gitDir, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--absolute-git-dir"}})
-	return place{dir: dir, gitDir: gitDir, workTree: dir}, err
+	return place{dir: dir, gitDir: gitDir, workTree: dir}, nil
 }
 
-func (r *Repo) changes(ctx context.Context, at place, depth int) ([]string, error) {
+// registered is the worktree that a git directory of this repository is for.
+func (r *Repo) registered(gitDir string) string {
+	if gitDir == r.common {
+		return r.main
+	}
+	back, err := os.ReadFile(filepath.Join(gitDir, "gitdir"))
+	if err != nil {
+		return ""
+	}
+	file := strings.TrimSuffix(string(back), "\n")
+	if !filepath.IsAbs(file) { // worktree.useRelativePaths
+		file = filepath.Join(gitDir, file)
+	}
+	return filepath.Dir(file)
+}
+
+func (r *Repo) changes(ctx context.Context, at place, depth int) (all []string, err error) {
 	tracked, err := r.index(ctx, at)
 	if err != nil {
 		return nil, err
@@ -69,7 +85,7 @@ func (r *Repo) changes(ctx context.Context, at place, depth int) ([]string, erro
 		return nil, err
 	}
 	if copied != "" {
-		defer os.RemoveAll(filepath.Dir(copied))
+		defer func() { err = errors.Join(err, unclaim(filepath.Dir(copied))) }()
 		env = append(env, "GIT_INDEX_FILE="+copied)
 	}
 	// Submodules are looked at below: git's own look at them would run their filters.
@@ -79,7 +95,6 @@ func (r *Repo) changes(ctx context.Context, at place, depth int) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	var all []string
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		if len(line) > 3 { // two letters and a space
 			all = append(all, line[3:])
@@ -149,7 +164,7 @@ func (r *Repo) unhidden(ctx context.Context, at place, tracked []indexed) (strin
 	if unchanged.Len()+skipped.Len() == 0 {
 		return "", nil
 	}
-	dir, err := os.MkdirTemp("", "trkr-index-*")
+	dir, err := r.claim()
 	if err != nil {
 		return "", err
 	}
@@ -166,7 +181,7 @@ func (r *Repo) unhidden(ctx context.Context, at place, tracked []indexed) (strin
 		}
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("copying the index: %w", err), os.RemoveAll(dir))
+		return "", errors.Join(fmt.Errorf("copying the index: %w", err), unclaim(dir))
 	}
 	return copied, nil
 }

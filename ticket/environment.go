@@ -34,18 +34,15 @@ func environment() []string {
 		"LC_ALL=C",
 		"LANGUAGE=C",
 		"GIT_TERMINAL_PROMPT=0",
-		"GIT_OPTIONAL_LOCKS=0",              // looking never writes the index
-		"GIT_NO_LAZY_FETCH=1",               // a partial clone is not completed over the network
-		"GIT_ALLOW_PROTOCOL=none",           // the same for versions that don't know the line above
-		"GIT_NO_REPLACE_OBJECTS=1",          // objects are what their names say
-		"GIT_GRAFT_FILE=/dev/null",          // and so is history
-		"GIT_LITERAL_PATHSPECS=1",           // a path is never a pattern
-		"GIT_EDITOR=false",                  // nothing here edits,
-		"GIT_ASKPASS=false",                 // asks,
-		"GIT_PAGER=cat",                     // or pages
-		"GIT_MERGE_AUTOEDIT=no",             //
-		"GIT_ADVICE=0",                      //
-		"GIT_DISCOVERY_ACROSS_FILESYSTEM=1", // a worktree may be a mount point's child
+		"GIT_OPTIONAL_LOCKS=0",     // looking never writes the index
+		"GIT_NO_LAZY_FETCH=1",      // a partial clone is not completed over the network
+		"GIT_ALLOW_PROTOCOL=none",  // the same for versions that don't know the line above
+		"GIT_NO_REPLACE_OBJECTS=1", // objects are what their names say
+		"GIT_GRAFT_FILE=/dev/null", // and so is history
+		"GIT_LITERAL_PATHSPECS=1",  // a path is never a pattern
+		"GIT_EDITOR=false",         // nothing here edits,
+		"GIT_ASKPASS=false",        // asks,
+		"GIT_PAGER=cat",            // or pages
 	}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME"} {
 		if v, ok := os.LookupEnv(name); ok {

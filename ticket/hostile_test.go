@@ -392,3 +392,29 @@ func move(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// A worktree whose .git file was made to lead elsewhere: to another repository, or to another worktree's index.
+func TestRedirectedWorktree(t *testing.T) {
+	base := tempDir(t)
+	dir := fixture(t, filepath.Join(base, "r"))
+	git(t, dir, "checkout", "-q", "main")
+	git(t, dir, "worktree", "add", "-q", "../w", "trkr/7")
+	git(t, dir, "worktree", "add", "-q", "-b", "other", "../o", "trkr/7")
+	fixture(t, filepath.Join(base, "stranger"))
+	r := open(t, dir)
+	tk := resolve(t, r, Query{})
+	for _, target := range []string{filepath.Join(base, "stranger/.git"), filepath.Join(dir, ".git/worktrees/o"), filepath.Join(dir, ".git")} {
+		write(t, filepath.Join(base, "w/.git"), "gitdir: "+target+"\n")
+		_, err := r.Record(context.Background(), tk, []byte("x\n"), "m")
+		wantFault(t, err, "worktree_invalid")
+		_, err = r.Changes(context.Background(), tk)
+		wantFault(t, err, "worktree_invalid")
+	}
+	if got := git(t, dir, "rev-parse", "trkr/7"); got != tk.Commit {
+		t.Error("something was committed")
+	}
+	if got := git(t, filepath.Join(base, "o"), "status", "--porcelain"); got != "" {
+		t.Errorf("the other worktree's status %q", got)
+	}
+	nothingLeftIn(t, r)
+}

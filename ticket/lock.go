@@ -87,6 +87,15 @@ func (r *Repo) lockWorktrees(ctx context.Context, c change) (locks []lock, err e
 			return locks, err
 		}
 		locks = append(locks, l)
+		// It may have switched to another branch before the lock was ours.
+		if on, err := r.branchOf(ctx, at); err != nil {
+			return locks, err
+		} else if on != w.branch {
+			locks = locks[:len(locks)-1]
+			if err := l.release(); err != nil {
+				return locks, err
+			}
+		}
 	}
 	return locks, nil
 }

@@ -94,13 +94,18 @@ func (r *Repo) makeCommit(ctx context.Context, t *Ticket, file, blob, message st
 // identity is who makes the commit: the configured user where both name and address are set, for hosts that refuse
 // others, else this program. It comes from the repository's configuration, so it proves nothing.
 func (r *Repo) identity(ctx context.Context) ([]string, error) {
-	name, err := r.setting(ctx, "user.name")
-	if err != nil {
-		return nil, err
+	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"config", "-z", "--get-regexp", `^user\.(name|email)$`}})
+	if err != nil && !exited(err, 1) { // 1: neither is set
+		return nil, fmt.Errorf("reading the identity: %w", err)
 	}
-	email, err := r.setting(ctx, "user.email")
-	if err != nil {
-		return nil, err
+	var name, email string
+	for setting := range strings.SplitSeq(string(out), "\x00") {
+		switch key, value, _ := strings.Cut(setting, "\n"); key { // the last one counts
+		case "user.name":
+			name = value
+		case "user.email":
+			email = value
+		}
 	}
 	name, email = crumbs.Replace(name), crumbs.Replace(email)
 	if strings.Trim(name, " .,:;\"'\\") == "" || strings.TrimSpace(email) == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/owner"
 )
 
-// recover completes the records that killed programs left half done, and removes their scratch files.
-func (r *Repo) recover(ctx context.Context) (done []string, err error) {
+// finishRecords completes the records that killed programs left half done, and removes their scratch files.
+func (r *Repo) finishRecords(ctx context.Context) (done []string, err error) {
 	linked, err := filepath.Glob(filepath.Join(globQuote(r.common), "worktrees", "*"))
 	if err != nil {
 		return nil, err

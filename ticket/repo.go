@@ -39,13 +39,12 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	}
 	r := &Repo{git: git}
 	at := place{dir: dir}
-	if r.common, err = r.commonDir(ctx, at); err != nil {
-		return nil, err
-	}
-	inside, err := git.line(ctx, call{at: at, args: []string{"rev-parse", "--is-inside-work-tree"}})
+	out, err := git.line(ctx, call{at: at, args: []string{"rev-parse", "--is-inside-work-tree", "--path-format=absolute", "--git-common-dir"}})
 	if err != nil {
 		return nil, err
 	}
+	var inside string
+	inside, r.common, _ = strings.Cut(out, "\n")
 	if inside == "true" {
 		if r.top, err = git.line(ctx, call{at: at, args: []string{"rev-parse", "--show-toplevel"}}); err != nil {
 			return nil, err
@@ -70,15 +69,18 @@ func (r *Repo) shared() place { return place{dir: r.common, gitDir: r.common} }
 // mainRoot finds the main worktree, as seen from the place that was opened; empty where there is none or nothing tells.
 // A setting (core.worktree) may claim any folder for it, so that folder has to lead back to this repository.
 func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
+	gitDir, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--absolute-git-dir"}})
+	if err != nil {
+		return "", err
+	}
+	if gitDir == r.common && r.top != "" {
+		return r.top, nil // we are in it
+	}
 	bare, err := r.setting(ctx, "--type=bool", "core.bare")
 	if err != nil || bare == "true" {
 		return "", err
 	}
 	claimed, err := r.setting(ctx, "core.worktree")
-	if err != nil {
-		return "", err
-	}
-	gitDir, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--absolute-git-dir"}})
 	if err != nil {
 		return "", err
 	}
@@ -88,8 +90,6 @@ func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
 		root = claimed
 	case claimed != "":
 		root = filepath.Join(r.common, claimed)
-	case gitDir == r.common && r.top != "":
-		root = r.top
 	case filepath.Base(r.common) == ".git":
 		root = filepath.Dir(r.common)
 	}

@@ -15,27 +15,20 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/owner"
 )
 
-// A temporary worktree stands in a private folder of its own, TMPDIR/trkr-tree-N/NAME. Beside the folder stands
-// TMPDIR/trkr-tree-N.owner, a symbolic link that leads nowhere: its target is the owner and the repository. A link is
+// A temporary worktree stands in a private folder of its own, TMPDIR/trkr-git-N/NAME. Beside the folder stands
+// TMPDIR/trkr-git-N.owner, a symbolic link that leads nowhere: its target is the owner and the repository. A link is
 // made with its content in one step, before the folder, and goes last; so whenever the program is killed, what is left
-// can be found and told from what a live one uses.
+// can be found and told from what a live one uses. The other temporary folders of this package are made the same way.
 const (
-	temporaryPrefix = "trkr-tree-"
+	temporaryPrefix = "trkr-git-"
 	ownerSuffix     = ".owner"
 )
 
 // makeTemporary checks the ticket's commit out, detached, and makes that its worktree.
 func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
-	parent, err := filepath.Abs(os.TempDir())
-	if err == nil {
-		parent, err = filepath.EvalSymlinks(parent)
-	}
+	folder, err := r.claim()
 	if err != nil {
-		return fault.Env("temporary_worktree", fmt.Errorf("making a temporary worktree: %w", err), "set TMPDIR to a folder that exists")
-	}
-	folder, err := claimTemporary(parent, r.common)
-	if err != nil {
-		return fault.Env("temporary_worktree", fmt.Errorf("making a temporary worktree: %w", err), "set TMPDIR to a folder that can be written")
+		return err
 	}
 	t.temp = folder
 	defer func() {
@@ -62,8 +55,23 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 	return nil
 }
 
-// claimTemporary makes the folder and the link that says whose it is.
-func claimTemporary(parent, common string) (string, error) {
+// claim makes a temporary folder, and the link that says whose it is.
+func (r *Repo) claim() (string, error) {
+	folder, err := claimIn(os.TempDir(), r.common)
+	if err != nil {
+		return "", fault.Env("temporary_folder", fmt.Errorf("making a temporary folder: %w", err), "set TMPDIR to a folder that can be written")
+	}
+	return folder, nil
+}
+
+func claimIn(parent, common string) (string, error) {
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return "", err
+	}
+	if parent, err = filepath.EvalSymlinks(parent); err != nil {
+		return "", err
+	}
 	for range 1000 {
 		folder := filepath.Join(parent, fmt.Sprintf("%s%08x", temporaryPrefix, rand.Uint32()))
 		err := os.Symlink(owner.Self().String()+common, folder+ownerSuffix)
@@ -80,6 +88,11 @@ func claimTemporary(parent, common string) (string, error) {
 		}
 	}
 	return "", errors.New("no free name")
+}
+
+// unclaim removes a temporary folder that holds no worktree.
+func unclaim(folder string) error {
+	return errors.Join(os.RemoveAll(folder), os.Remove(folder+ownerSuffix))
 }
 
 // removeTemporary removes a temporary worktree, first its files, then its registration, then the claim; a second try
@@ -160,9 +173,9 @@ func (r *Repo) sweep(ctx context.Context, temp string) ([]string, error) {
 			errs = append(errs, err)
 			continue
 		}
-		done = append(done, "temporary worktree "+folder)
+		done = append(done, "temporary folder "+folder)
 	}
-	recovered, err := r.recover(ctx)
+	recovered, err := r.finishRecords(ctx)
 	return append(done, recovered...), errors.Join(append(errs, err)...)
 }
 

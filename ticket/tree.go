@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -117,19 +116,23 @@ func (r *Repo) replace(ctx context.Context, levels [][]entry, file string, e *en
 // treeWithout is the commit's tree as it would be without the file. It writes nothing into the repository, so that a
 // repository that cannot be written can be judged.
 func (r *Repo) treeWithout(ctx context.Context, commit, file string) (string, error) {
-	levels, err := r.levels(ctx, commit, file)
-	last := len(levels) - 1
-	if errors.Is(err, errNotFolder) || err == nil && find(levels[last], path.Base(file)) < 0 {
+	found, err := r.git.output(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "--full-tree", "--end-of-options", commit, file}})
+	if err != nil {
+		return "", fmt.Errorf("reading the tree of %s: %w", commit, err)
+	}
+	if len(found) == 0 {
 		return r.git.line(ctx, call{at: r.shared(), args: []string{"rev-parse", "--verify", "--end-of-options", commit + "^{tree}"}})
-	} else if err != nil {
+	}
+	levels, err := r.levels(ctx, commit, file)
+	if err != nil {
 		return "", err
 	}
-	objects, err := os.MkdirTemp("", "trkr-objects-*")
+	objects, err := r.claim()
 	if err != nil {
-		return "", fmt.Errorf("computing the tree: %w", err)
+		return "", err
 	}
-	defer os.RemoveAll(objects)
-	return r.replace(ctx, levels, file, nil, objects)
+	tree, err := r.replace(ctx, levels, file, nil, objects)
+	return tree, errors.Join(err, unclaim(objects))
 }
 
 // maxFile bounds what File reads.
