@@ -2,11 +2,17 @@ package docker
 
 import (
 	"strings"
+	"sync"
 	"testing"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
 )
 
+// The init is the test program itself, also where it is not static: the host's userland holds its loader.
 func TestHost(t *testing.T) {
-	e := testEngine(t)
+	testEngine(t)
+	e := newEngine(Options{})
 	spec := testSpec(t, "host")
 	box := start(t, e, spec)
 	info := box.Info()
@@ -125,6 +131,43 @@ func TestInputThatTheDaemonCannotSee(t *testing.T) {
 	spec.Input += "-elsewhere"
 	_, err := e.Start(t.Context(), spec)
 	wantFault(t, err, "docker_remote")
+	if left := boxes(t, e, spec.RunID); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The first boxes of a machine, all at once: the base image is made by one of them.
+func TestBoxesSideBySide(t *testing.T) {
+	e := testEngine(t)
+	spec := testSpec(t, "host")
+	d, err := e.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := e.host(d, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ImageRemove(t.Context(), u.image, image.RemoveOptions{Force: true}); err != nil && !cerrdefs.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	for range 3 {
+		work.Go(func() {
+			box, err := e.Start(t.Context(), spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if files, err := box.Inputs(t.Context(), 1<<20); err != nil || len(files) != 3 {
+				t.Errorf("Inputs() = %v, %v", files, err)
+			}
+			if err := box.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
 	if left := boxes(t, e, spec.RunID); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
