@@ -41,7 +41,9 @@ func misbehaving(t *testing.T) (*engine, *proxy) {
 	alone(t)
 	p := &proxy{daemon: socket}
 	path := listen(t, func(l net.Listener) {
+		p.mu.Lock()
 		p.listener = l
+		p.mu.Unlock()
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -55,9 +57,12 @@ func misbehaving(t *testing.T) (*engine, *proxy) {
 	return newEngine(real.options), p
 }
 
-// cut ends all that goes through the proxy.
+// cut ends the proxy and all that goes through it.
 func (p *proxy) cut() {
 	p.mu.Lock()
+	if p.listener != nil {
+		p.listener.Close()
+	}
 	for _, c := range p.open {
 		c.Close()
 	}
@@ -167,11 +172,24 @@ func TestStartIsCancelled(t *testing.T) {
 
 func TestTheDaemonGoesAwayUnderABox(t *testing.T) {
 	e, p := misbehaving(t)
-	box, err := e.Start(t.Context(), testSpec(t, "host"))
+	spec := testSpec(t, "host")
+	box, err := e.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.listener.Close()
+	direct := newEngine(e.options)
+	t.Setenv("DOCKER_HOST", "unix://"+p.daemon)
+	d, err := direct.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, name := range boxes(t, direct, spec.RunID) {
+			if err := d.remove(context.Background(), name, false); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	p.cut()
 	_, err = box.Inputs(t.Context(), 0)
 	if lost, ok := errors.AsType[*sandbox.LostError](err); !ok || !lost.Engine {
