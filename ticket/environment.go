@@ -24,6 +24,7 @@ var settings = []string{
 	"-c", "gc.auto=0",
 	"-c", "maintenance.auto=false",
 	"-c", "advice.detachedHead=false",
+	"-c", "advice.graftFileDeprecated=false",
 	"-c", "protocol.allow=never",
 }
 

@@ -195,8 +195,11 @@ func TestSweepLeavesAlone(t *testing.T) {
 	write(t, filepath.Join(dir, ".git", scratch+owner.Self().String()+"_1"), "live\n")
 	lock := filepath.Join(dir, ".git/index.lock")
 	write(t, lock, "DIRC and so on")
+	// Of a repository that is no more: nobody else would ever look.
+	link(t, dead.String()+filepath.Join(base, "gone/.git"), filepath.Join(temp, temporaryPrefix+"4.owner"))
+	write(t, filepath.Join(temp, temporaryPrefix+"4", "x/keep"), "x")
 	done, err := r.Sweep(context.Background())
-	if err != nil || len(done) > 0 {
+	if err != nil || len(done) != 1 || !strings.HasSuffix(done[0], "4") || exists(filepath.Join(temp, temporaryPrefix+"4")) {
 		t.Errorf("swept %q, %v", done, err)
 	}
 	for _, n := range []string{"1", "2", "3"} {

@@ -179,7 +179,7 @@ func (r *Repo) sweep(ctx context.Context, temp string) ([]string, error) {
 	return append(done, recovered...), errors.Join(append(errs, err)...)
 }
 
-// abandoned reports whether the claim is ours, of this repository, and its program is gone.
+// abandoned reports whether the claim is ours, of this repository or of one that is no more, and its program is gone.
 func (r *Repo) abandoned(claim string) bool {
 	info, err := os.Lstat(claim)
 	if err != nil {
@@ -193,8 +193,13 @@ func (r *Repo) abandoned(claim string) bool {
 		return false
 	}
 	slash := strings.IndexByte(target, '/')
-	if slash < 0 || target[slash:] != r.common {
+	if slash < 0 {
 		return false
+	}
+	if common := target[slash:]; common != r.common {
+		if _, err := os.Lstat(common); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
 	}
 	o, err := owner.Parse(target[:slash])
 	return err == nil && !o.Alive()
