@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -42,19 +43,32 @@ type app struct {
 	logFormat string
 
 	log zerolog.Logger
-	// logTo is where the log goes; live progress moves it above its own lines.
+	// logTo is where the log goes, and what else is said while runs go on; live progress moves it above its own lines.
 	logTo *switchWriter
 }
 
-// switchWriter can be pointed elsewhere while it is in use by a log.
-type switchWriter struct{ to io.Writer }
+// switchWriter can be pointed elsewhere while it is in use.
+type switchWriter struct {
+	mu sync.Mutex
+	to io.Writer
+}
 
-func (w *switchWriter) Write(p []byte) (int, error) { return w.to.Write(p) }
+func (w *switchWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+func (w *switchWriter) point(to io.Writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = to
+}
 
 // execute runs one command line to its end and returns how the program ends.
 func execute(args []string, s streams) exitCode {
 	a := &app{streams: s, log: zerolog.Nop(), logTo: &switchWriter{to: s.err}}
-	ctx, interrupted, stop := interruptible(s.err)
+	ctx, interrupted, stop := interruptible(a.logTo)
 	defer stop()
 	a.interrupted = interrupted
 	root := a.rootCommand()

@@ -122,12 +122,15 @@ func (o runOptions) check(cmd *cobra.Command, issues int) error {
 
 // request settles everything that a run needs to know before anything of a ticket runs.
 func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyFile string) (stage.Request, error) {
-	if t.ref != "" && (t.branch != "" || t.worktree != "") {
-		return stage.Request{}, usage(cmd, errors.New("--ref judges a commit: it does not go with --branch or --worktree"))
+	if t.ref != "" && t.branch != "" {
+		return stage.Request{}, usage(cmd, errors.New("--ref judges a commit: it does not go with --branch"))
 	}
 	s, err := a.settings(cmd)
 	if err != nil {
 		return stage.Request{}, err
+	}
+	if len(s.Validate.Mounts) > 0 && s.Validate.Image != "host" {
+		a.log.Warn().Str("image", s.Validate.Image).Msg("validate.mounts is for the image host and not used")
 	}
 	root, err := config.Root(a.directory)
 	if err != nil {

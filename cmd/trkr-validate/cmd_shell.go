@@ -83,7 +83,7 @@ func (a *app) enter(ctx context.Context, issue string, box sandbox.Sandbox, path
 	info := box.Info()
 	session, err := box.Open(ctx, sandbox.SessionSpec{
 		Role: sandbox.RoleSubject,
-		Env:  []string{"PATH=" + strings.Join(append(path, info.Path), ":"), "PS1=[" + issue + "] \\w \\$ "},
+		Env:  []string{"PATH=" + strings.Join(append(path, info.Path), ":")},
 	})
 	if err != nil {
 		return err
@@ -96,9 +96,9 @@ func (a *app) enter(ctx context.Context, issue string, box sandbox.Sandbox, path
 	command := sandbox.Command{Stdin: a.in, Stdout: a.out, Stderr: a.err}
 	switch {
 	case shells[0] != "":
-		command.Args = []string{shells[0], "--norc", "--noprofile"}
+		command.Args, command.Env = []string{shells[0], "--norc", "--noprofile"}, []string{"PS1=[" + issue + "] \\W \\$ "}
 	case shells[1] != "":
-		command.Args = []string{shells[1]}
+		command.Args, command.Env = []string{shells[1]}, []string{"PS1=[" + issue + "] $ "}
 	default:
 		return fault.Envf("no_shell", []string{"choose an --image that has one"}, "the image %q has no shell", info.Image)
 	}
@@ -109,7 +109,7 @@ func (a *app) enter(ctx context.Context, issue string, box sandbox.Sandbox, path
 			return err
 		}
 		defer restore()
-		command.TTY, command.Env = tty, []string{"TERM=" + termName()}
+		command.TTY, command.Env = tty, append(command.Env, "TERM="+termName())
 	}
 	// The shell's own exit code says nothing about the ticket.
 	_, err = session.Run(ctx, command)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 	}
 	var last stage.Result
 	for _, r := range runs { // oldest first
-		if r.Record.Issue == issue {
+		if r.Record.Issue == issue && judged(r.Outcome) {
 			last = r
 		}
 	}
@@ -62,16 +63,30 @@ func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 	if err != nil && (last.Record == nil || len(refusalsIn(err)) == 0) { // the branch may be gone, its runs are not
 		return err
 	}
-	if committed != nil && (last.Record == nil || !last.Record.StartedAt.After(committed.Record.StartedAt)) {
-		if last.Record != nil && last.RunID == committed.RunID {
+	if committed != nil {
+		same := last.Record != nil && sayTheSame(*last.Record, *committed.Record)
+		if same {
 			committed.RunDir = last.RunDir
 		}
-		last = *committed
+		if same || last.Record == nil || !last.Record.StartedAt.After(committed.Record.StartedAt) {
+			last = *committed
+		}
 	}
 	if last.Record == nil {
 		return fault.Usagef("no_verdict", []string{"trkr-validate " + issue}, "issue %s has no verdict yet", issue)
 	}
 	return a.finish(cmd, []stage.Result{last})
+}
+
+// sayTheSame tells whether two records judge the same tree alike: the later one was then not committed again.
+func sayTheSame(a, b verdict.Record) bool {
+	return a.Outcome == b.Outcome && a.Subject.Tree == b.Subject.Tree &&
+		slices.EqualFunc(a.Criteria, b.Criteria, func(x, y verdict.Criterion) bool { return x.ID == y.ID && x.Status == y.Status })
+}
+
+// judged tells whether a run came to a verdict.
+func judged(o verdict.Outcome) bool {
+	return o == verdict.Clear || o == verdict.Blocking || o == verdict.Incomplete
 }
 
 // recorded reads the verdict that a ticket's branch holds; nil where it holds none.

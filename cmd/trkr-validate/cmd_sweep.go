@@ -21,7 +21,7 @@ this repository. What belongs to a run that still lives, or to another user, is 
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, dryRun) },
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name the boxes; worktrees are left alone")
 	return cmd
 }
 

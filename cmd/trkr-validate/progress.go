@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ type live struct {
 	width   func() int
 	log     *switchWriter
 	lines   []*liveLine
-	drawn   int
+	drawn   []string // what stands there now
 	stopped chan struct{}
 	ended   sync.WaitGroup
 }
@@ -86,7 +87,7 @@ func newLive(a *app) *live {
 		}
 		return 80
 	}}
-	l.log.to = l
+	l.log.point(l)
 	l.ended.Go(func() {
 		tick := time.NewTicker(redraw)
 		defer tick.Stop()
@@ -142,21 +143,27 @@ func (l *live) line(issue string) *liveLine {
 
 // draw replaces the lines that stand there by above, if any, and the lines as they are now.
 func (l *live) draw(above []byte) {
-	var b strings.Builder
-	if l.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", l.drawn)
-	}
-	b.Write(above)
-	l.drawn = 0
+	var now []string
 	width := l.width()
 	for _, line := range l.lines {
 		if line.done {
 			continue
 		}
 		text := []rune(visible(fmt.Sprintf("%s  %4ds  %s", line.issue, int(time.Since(line.began).Seconds()), line.text)))
-		fmt.Fprintln(&b, string(text[:min(len(text), width-1)]))
-		l.drawn++
+		now = append(now, string(text[:min(len(text), width-1)]))
 	}
+	if len(above) == 0 && slices.Equal(now, l.drawn) {
+		return
+	}
+	var b strings.Builder
+	if len(l.drawn) > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", len(l.drawn))
+	}
+	b.Write(above)
+	for _, line := range now {
+		fmt.Fprintln(&b, line)
+	}
+	l.drawn = now
 	io.WriteString(l.to, b.String()) // progress that cannot be shown is no reason to stop
 }
 
@@ -164,10 +171,10 @@ func (l *live) draw(above []byte) {
 func (l *live) Close() error {
 	close(l.stopped)
 	l.ended.Wait()
+	l.log.point(l.to)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = nil
 	l.draw(nil)
-	l.log.to = l.to
 	return nil
 }

@@ -74,33 +74,37 @@ func exitOf(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
+// ticketRepo makes dir a repository with the ticket 7, whose build makes the file artifact.
+func ticketRepo(t *testing.T, dir, build, artifact, contract string) {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{"validate": map[string]any{"build": build, "artifacts": []string{artifact}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		".trkr/config.json": string(config), ".gitignore": artifact + "\n", ".trkr/tickets/7/contract.md": contract,
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "start"}, {"branch", "trkr/7"}} {
+		git := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@localhost"}, args...)...)
+		git.Dir = dir
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
 func TestTheFirstSignalTidies(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			started, dir := fifo(t), t.TempDir()
 			build := "touch lock; echo building > " + started + "; sleep 1000"
-			config, err := json.Marshal(map[string]any{"validate": map[string]any{"build": build, "artifacts": []string{"lock"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, content := range map[string]string{
-				".trkr/config.json": string(config), ".gitignore": "lock\n", ".trkr/tickets/7/contract.md": "VAL-1: `x` succeeds\n",
-			} {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "start"}, {"branch", "trkr/7"}} {
-				git := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@localhost"}, args...)...)
-				git.Dir = dir
-				if out, err := git.CombinedOutput(); err != nil {
-					t.Fatalf("git %v: %v\n%s", args, err, out)
-				}
-			}
+			ticketRepo(t, dir, build, "lock", "VAL-1: `x` succeeds\n")
 			cmd, out, errs := start(t, dir, "trkr-validate", "7", "--json", "--engine", "gvisor")
 			hear(t, started, "building")
 			if err := cmd.Process.Signal(sig); err != nil {
