@@ -29,13 +29,29 @@ func TestAsOrdinaryUser(t *testing.T) {
 	must(t, os.Chown(temporary, ordinaryUID, ordinaryUID))
 	cmd := exec.Command(program, "-test.v", "-test.run="+runOf(t))
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + temporary, "HOME=/nonexistent", "TRKR_REQUIRE_ENGINES=" + Name}
+	cmd.Env = []string{"PATH=" + goCommand(t, dir) + ":" + os.Getenv("PATH"), "TMPDIR=" + temporary, "HOME=/nonexistent", "TRKR_REQUIRE_ENGINES=" + Name}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUID, Gid: ordinaryUID}}
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	if err != nil || !strings.Contains(text, "--- PASS: TestBox") || strings.Contains(text, "--- SKIP") {
 		t.Errorf("as an ordinary user: %v\n%s", err, text)
 	}
+}
+
+// goCommand makes a folder with a go command that knows one program only, the suite's: a user without a home has no
+// build cache, and would build the standard library for minutes.
+func goCommand(t *testing.T, dir string) string {
+	t.Helper()
+	subject, bin := filepath.Join(dir, "subject"), filepath.Join(dir, "bin")
+	build := exec.Command("go", "build", "-o", subject, "github.com/trkr-dev/trkr-validate/sandbox/sandboxtest/testdata/subject")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the subject: %v\n%s", err, out)
+	}
+	script := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nexec cp " + subject + " \"$2\"\n"
+	must(t, os.Mkdir(bin, 0o755))
+	must(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755))
+	return bin
 }
 
 // runOf names the tests that need a box: the others see no difference.

@@ -178,7 +178,11 @@ func (s *suite) tmpLimit(t *testing.T, box sandbox.Sandbox) {
 	}
 }
 
-func (s *suite) pidsLimit(t *testing.T, box sandbox.Sandbox) {
+// pidsLimit has a box of its own, with room for as many Go programs as may be: each takes 2 MiB on some engines.
+func (s *suite) pidsLimit(t *testing.T) {
+	limits := Limits
+	limits.Memory *= 4
+	box := s.start(t, limits)
 	se := open(t, box, sandbox.SessionSpec{})
 	for range 2 {
 		if r := subject(t, se, "forks", "200"); r.Cause != sandbox.CausePids || !r.Ran() || !strings.Contains(r.out, "unavailable") {

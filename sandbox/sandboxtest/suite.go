@@ -75,7 +75,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) sandbox.Engine, traits Trait
 		}
 	}
 	if traits.Pids {
-		t.Run("PidsLimit", func(t *testing.T) { s.pidsLimit(t, box) })
+		t.Run("PidsLimit", s.pidsLimit)
 	}
 	t.Run("Close", func(t *testing.T) { s.closing(t, box) })
 	if traits.Memory {
