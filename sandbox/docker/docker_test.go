@@ -26,8 +26,15 @@ func TestMain(m *testing.M) {
 	if do, ok := children[os.Getenv(childVar)]; ok {
 		os.Exit(do())
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if builtInit != "" {
+		os.RemoveAll(builtInit)
+	}
+	os.Exit(code)
 }
+
+// builtInit is the folder of an init that was built for the tests.
+var builtInit string
 
 // childVar makes the test program do one of children instead of testing.
 const childVar = "TRKR_TEST_CHILD"
@@ -39,7 +46,13 @@ var initProgram = sync.OnceValues(func() (string, error) {
 	if err != nil || p.static {
 		return p.path, err
 	}
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("trkr-docker-test-init-%d", os.Getuid()))
+	if builtInit, err = os.MkdirTemp("", "trkr-docker-test-"); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(builtInit, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(builtInit, "init")
 	build := exec.Command("go", "build", "-o", path, "github.com/trkr-dev/trkr-validate/cmd/trkr-shim")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

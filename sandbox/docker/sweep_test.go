@@ -17,12 +17,7 @@ import (
 
 // childBox starts a box, tells that it runs, and goes on until it is killed.
 func childBox() int {
-	path, err := initProgram()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	_, err = newEngine(Options{Init: path}).Start(context.Background(), sandbox.Spec{
+	_, err := newEngine(Options{Init: os.Getenv("INIT")}).Start(context.Background(), sandbox.Spec{
 		RunID: os.Getenv("RUN"), Input: os.Getenv("INPUT"), Image: "host",
 		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, Output: 1 << 20, Tmp: 16 << 20},
 	})
@@ -42,7 +37,7 @@ func TestSweepRemovesWhatAKilledProgramLeft(t *testing.T) {
 	dead := spec
 	dead.RunID += "-dead"
 	child := exec.Command("/proc/self/exe")
-	child.Env = append(os.Environ(), childVar+"=box", "RUN="+dead.RunID, "INPUT="+dead.Input)
+	child.Env = append(os.Environ(), childVar+"=box", "RUN="+dead.RunID, "INPUT="+dead.Input, "INIT="+e.options.Init)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
