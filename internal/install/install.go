@@ -111,7 +111,11 @@ func (i *installer) commands(ctx context.Context) (*Failure, error) {
 // what it lacks, instead of trying again for minutes.
 func (i *installer) environment() []string {
 	bin := sandbox.Prefix + "/bin"
-	path := append(append([]string(nil), i.req.Path...), bin, i.box.Info().Path)
+	path := append([]string(nil), i.req.Path...)
+	if len(i.req.Commands) > 0 { // a command finds what the one before installed; our own steps want the image's Python
+		path = append(path, bin)
+	}
+	path = append(path, i.box.Info().Path)
 	return []string{
 		"PATH=" + strings.Join(path, ":"), "PREFIX=" + sandbox.Prefix, "CI=true",
 		"npm_config_prefix=" + sandbox.Prefix, "npm_config_offline=true", "npm_config_audit=false", "npm_config_fund=false",

@@ -23,7 +23,7 @@ func (i *installer) run(ctx context.Context, line string, args ...string) (*Fail
 	stdout, stderr := bound.NewBuffer(keepHead, keepTail), bound.NewBuffer(keepHead, keepTail)
 	out, errs := i.log.Stream("  out| "), i.log.Stream("  err| ")
 	exit, err := i.exec(ctx, line, io.MultiWriter(stdout, out), io.MultiWriter(stderr, errs), args...)
-	i.logErr = errors.Join(i.logErr, out.Close(), errs.Close(), i.log.Printf("  %s", exit))
+	i.logErr = errors.Join(i.logErr, out.Close(), errs.Close())
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,7 @@ func (i *installer) exec(ctx context.Context, line string, stdout, stderr io.Wri
 	if err != nil {
 		return exit, err
 	}
+	i.logErr = errors.Join(i.logErr, i.log.Printf("  %s: %s", line, exit))
 	if i.req.Ran != nil {
 		i.req.Ran(validator.Ran{Command: line, Exit: exit})
 	}
