@@ -63,6 +63,13 @@ func (e nsEngine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range []*os.File{in.(*os.File), r} { // as engines do
+		c, err := f.SyscallConn()
+		if err != nil {
+			return nil, err
+		}
+		c.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+	}
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		return nil, err

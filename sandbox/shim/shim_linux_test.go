@@ -65,7 +65,7 @@ func TestShellInATerminal(t *testing.T) {
 	se := open(t, start(t))
 	var out strings.Builder
 	run(t, se, sandbox.Command{
-		Args: []string{"/bin/sh", "-i"}, Stdin: strings.NewReader("set -m; sleep 60 & kill %1; wait; tty; exit\n"), Stdout: &out,
+		Args: []string{"/bin/sh", "-i"}, Stdin: strings.NewReader("set -m; sleep 60 & kill -KILL %1; wait; tty; exit\n"), Stdout: &out,
 		TTY: &sandbox.TTY{Rows: 24, Cols: 80},
 	})
 	if !strings.Contains(out.String(), "/dev/pts/") || strings.Contains(out.String(), "job control turned off") {

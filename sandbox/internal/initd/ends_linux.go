@@ -43,7 +43,9 @@ func (e *Ends) pipe(i int) error {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, pipeSize) //nolint:errcheck // a smaller pipe is only slower
+	if i == 1 {
+		unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, pipeSize) //nolint:errcheck // a smaller pipe is only slower
+	}
 	e.theirs[i], e.own[i] = p[1], p[0]
 	if i == 0 {
 		e.theirs[i], e.own[i] = p[0], p[1]

@@ -19,13 +19,23 @@ import (
 // helperOutput bounds what one of our own helpers may say.
 const helperOutput = 1 << 30
 
+// A command that floods us in small pieces is read a little later, in larger ones: each costs as much as the other.
+const (
+	flood  = 1 << 20
+	gather = 200 * time.Microsecond
+)
+
 const (
 	lookEvery  = 100 * time.Millisecond
 	firstTasks = 16 // threads that the first process may have had: they are gone with it
 )
 
-// pipeSize is asked of the system for each pipe; a pipe keeps what it has where that is refused. Draining reads no more.
-const pipeSize = 1 << 20
+// pipeSize is asked of the system for stdout. Much more, or more pipes of it, would use up what a user may have on the
+// whole machine (64 MiB), and all of the user's pipes after that are of 8 KiB. Draining reads no more than drainMost.
+const (
+	pipeSize  = 256 << 10
+	drainMost = 2 << 20
+)
 
 // run is one command from its start until nothing of its identity is left.
 type run struct {
@@ -241,7 +251,7 @@ func (s *server) judge(r *run, o outcome, before Counters) *wire.Exit {
 // pump sends what comes out of f until its end, or after stop until it holds nothing more.
 func (r *run) pump(st net.Conn, out *sync.Mutex, k wire.Kind, f *os.File, stop <-chan struct{}) {
 	b := new(wire.Buffer)
-	sending := true
+	sending, total := true, 0
 	send := func(n int) {
 		if left := r.budget.Add(-int64(n)); left < 0 {
 			n = int(max(0, int64(n)+left))
@@ -260,6 +270,11 @@ func (r *run) pump(st net.Conn, out *sync.Mutex, k wire.Kind, f *os.File, stop <
 	for {
 		n, err := f.Read(b.Space())
 		if n > 0 {
+			if total > flood && n < wire.MaxData/2 {
+				time.Sleep(gather)
+				n += max(0, readNow(f, b.Space()[n:]))
+			}
+			total += n
 			send(n)
 		}
 		if err == nil {
@@ -272,13 +287,13 @@ func (r *run) pump(st net.Conn, out *sync.Mutex, k wire.Kind, f *os.File, stop <
 		break
 	}
 	// Every writer is dead, unless one handed its end to another session: what is there now is all that counts.
-	for total := 0; total < 2*pipeSize; {
+	for left := drainMost; left > 0; {
 		n := readNow(f, b.Space())
 		if n <= 0 {
 			return
 		}
 		send(n)
-		total += n
+		left -= n
 	}
 }
 

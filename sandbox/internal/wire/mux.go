@@ -36,12 +36,38 @@ func muxConfig(writes time.Duration) *yamux.Config {
 
 // Program makes the program's end. Closing the result closes conn, which must end a Read and a Write that hang.
 func Program(conn io.ReadWriteCloser) (*yamux.Session, error) {
-	return yamux.Client(&guarded{ReadWriteCloser: conn}, muxConfig(hostWrites))
+	return yamux.Client(&guarded{ReadWriteCloser: &joined{ReadWriteCloser: conn}}, muxConfig(hostWrites))
 }
 
 // Box makes the init's end.
 func Box(conn io.ReadWriteCloser) (*yamux.Session, error) {
-	return yamux.Server(conn, muxConfig(initWrites))
+	return yamux.Server(&joined{ReadWriteCloser: conn}, muxConfig(initWrites))
+}
+
+// joined writes a header of the multiplexer and the data behind it, which come apart, in one piece: a write costs more
+// than a copy.
+type joined struct {
+	io.ReadWriteCloser
+	buf  []byte
+	held bool // buf begins with a header whose data comes next
+}
+
+func (j *joined) Write(p []byte) (int, error) {
+	switch {
+	case j.held:
+		j.held = false
+		if n, err := j.ReadWriteCloser.Write(append(j.buf, p...)); err != nil {
+			return max(0, n-muxHeader), err
+		}
+		return len(p), nil
+	case len(p) == muxHeader && p[1] == muxData && binary.BigEndian.Uint32(p[8:]) > 0:
+		if j.buf == nil {
+			j.buf = make([]byte, 0, muxHeader+header+MaxData)
+		}
+		j.buf, j.held = append(j.buf[:0], p...), true
+		return len(p), nil
+	}
+	return j.ReadWriteCloser.Write(p)
 }
 
 // guarded ends the connection when the init sends what an honest one never does. An init never opens streams and
