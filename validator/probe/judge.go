@@ -30,7 +30,9 @@ type ended struct {
 type seen struct {
 	ended
 	shell         bool  // /bin/sh ran it
+	wrapped       bool  // a program such as timeout ran it
 	shows         shows // what its end says about the artifact's programs in it
+	decoys        bool  // a decoy can show whether its end is the artifact's
 	codes         bool  // the assertion names an exit code
 	before, after map[string]sandbox.File
 }
@@ -100,10 +102,11 @@ func (s *seen) endedBadly(outcomes []Clause) judgement {
 				return unmet("%s", how)
 			}
 		}
-		if j := s.worst(outcomes); j.status != verdict.Met {
-			return unmet("%s; %s", how, j.why)
+		j := s.worst(outcomes)
+		if j.status != verdict.Met {
+			return judgement{j.status, how + "; " + j.why}
 		}
-		return unverified("%s, after %s; a program that is meant to go on is not checked here", how, s.worst(outcomes).why)
+		return unverified("%s, after %s; a program that is meant to go on is not checked here", how, j.why)
 	default:
 		return unmet("%s: a command that does not end by itself meets nothing", how)
 	}
@@ -120,24 +123,38 @@ func early(o Outcome) bool {
 	return false
 }
 
-// doubt says why a code may not be the program's own answer, or may be that of another program.
+// doubt says why a code that nobody asked for by its number may be no answer of the program's own.
 func (s *seen) doubt() (judgement, bool) {
-	code := s.exit.Code
-	if code == 126 || code == 127 || code > 128 && code <= 192 {
-		how := map[int]string{126: "something could not be run", 127: "something was not found"}[code]
-		if how == "" {
-			how = fmt.Sprintf("signal %d ended something", code-128)
-		}
-		switch {
-		case !s.shell:
-			return unverified("exit code %d, which scripts pass on where %s; if it is meant, say so: \"exits %d\"", code, how, code), true
-		case code == 127:
-			return blocked("exit code 127: in a shell that means that %s", how), true
-		default:
-			return unmet("exit code %d: in a shell that means that %s", code, how), true
-		}
+	code, how := s.exit.Code, ""
+	switch {
+	case code == 127:
+		how = "something was not found"
+	case code == 126:
+		how = "something could not be run"
+	case code > 128 && code <= 192:
+		how = fmt.Sprintf("signal %d ended something", code-128)
+	case s.wrapped && (code == 124 || code == 125):
+		return unmet("exit code %d, by which timeout and its like tell of themselves", code), true
+	default:
+		return judgement{}, false
 	}
-	return judgement{}, false
+	switch {
+	case !s.shell:
+		return unverified("exit code %d, which scripts pass on where %s; if it is meant, say so: \"exits %d\"", code, how, code), true
+	case code == 127:
+		return blocked("exit code 127: in a shell that means that %s", how), true
+	default:
+		return unmet("exit code %d: in a shell that means that %s", code, how), true
+	}
+}
+
+// own tells whether the exit code is that of the artifact's programs. A code other than 0 may be of a part of the text
+// that kept them from running; a decoy in their place then ends in the same way.
+func (s *seen) own() (judgement, bool) {
+	if s.shows == always || s.shows == ifZero && (s.exit.Code == 0 || s.decoys) {
+		return judgement{}, true
+	}
+	return unverified("exit code %d, but in this shell text that may be another program's", s.exit.Code), false
 }
 
 // failed decides "fails" and "exits non-zero": a code of the program's own that is not 0.
@@ -148,8 +165,8 @@ func (s *seen) failed() judgement {
 	if j, doubt := s.doubt(); doubt {
 		return j
 	}
-	if s.shows != always {
-		return unverified("exit code %d, but in this shell text that may be another program's", s.exit.Code)
+	if j, own := s.own(); !own {
+		return j
 	}
 	return met("")
 }
@@ -168,6 +185,9 @@ func (s *seen) absent(j judgement) judgement {
 func (o Exits) judge(s *seen) judgement {
 	if s.exit.Code != o.Code {
 		return unmet("expected exit code %d, got %d", o.Code, s.exit.Code)
+	}
+	if j, own := s.own(); !own {
+		return j
 	}
 	return met("")
 }

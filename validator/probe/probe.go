@@ -105,20 +105,27 @@ func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 	if err != nil {
 		return err
 	}
-	if r.status != verdict.Met || !r.replaceable || time.Until(c.until) <= 0 {
+	if r.status != verdict.Met || !r.replaceable {
 		c.decide(id, r.status, r.evidence)
 		return nil
 	}
-	decoy, err := (&trial{checker: c, id: id, tree: tree, decoy: true}).run(ctx)
-	if err == nil && decoy.status == verdict.Met {
-		if demandsFailure(tree) {
-			r.status = verdict.Unverified
-			r.evidence = "a program in its place that does nothing and succeeds ends in the same way, so it is not the artifact that fails here; " + r.evidence
-		}
+	decoy, err := result{status: verdict.Blocked}, error(nil)
+	if time.Until(c.until) > 0 {
+		decoy, err = (&trial{checker: c, id: id, tree: tree, decoy: true}).run(ctx)
+	}
+	switch {
+	case err == nil && decoy.status == verdict.Met:
 		c.report.Findings = append(c.report.Findings, verdict.Finding{
 			Severity: verdict.SeverityNote, Place: id, Criteria: []string{id},
 			Text: "a program that does nothing and succeeds also satisfies it: " + tree.String(),
 		})
+		if demandsFailure(tree) {
+			r.status = verdict.Unverified
+			r.evidence = "a program in its place that does nothing and succeeds ends in the same way, so it is not the artifact that fails here; " + r.evidence
+		}
+	case r.leans && (err != nil || decoy.status == verdict.Blocked):
+		r.status = verdict.Unverified
+		r.evidence = "whether the artifact is what fails here could not be tried with a program that does nothing; " + r.evidence
 	}
 	c.decide(id, r.status, r.evidence)
 	return err

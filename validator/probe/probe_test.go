@@ -68,6 +68,8 @@ func play(c *scriptbox.Call) sandbox.Exit {
 		c.Session.Files[rest] = sandbox.File{Type: "dir", Mode: 0o755}
 	case "big":
 		c.Session.Files["big"] = sandbox.File{Type: "file", Size: 5 << 20, Digest: "a", Partial: true, Content: make([]byte, fileHead)}
+	case "late":
+		return scriptbox.Exit(124)
 	case "path":
 		c.Print(strings.Join(c.Spec.Env, " "))
 	case "slow":
@@ -223,7 +225,15 @@ func TestOutcomes(t *testing.T) {
 		{"`A=1 tool code x` fails", verdict.Met, ""},
 		{"`tool code x | cat` fails", verdict.Unverified, "may be another program's"},
 		{"`tool say x > out` does not print `x`", verdict.Unmet, ""},
-		{"`tool code x > out` fails", verdict.Unverified, "may be another program's"},
+		{"`tool code x > out` fails", verdict.Met, ""}, // as it would not if the tool did nothing
+		{"`/validate/artifact/tool code x > out` fails", verdict.Unverified, "may be another program's"},
+		{"`/validate/artifact/tool code x > out` exits 7", verdict.Unverified, "may be another program's"},
+		{"`tool say x | cat` exits 0", verdict.Unverified, "may be another program's"},
+		{"`tool say x | cat` prints `x`", verdict.Met, ""},
+		{"`tool say x && cat` succeeds", verdict.Met, ""},
+		{"`timeout 1 tool` exits 0", verdict.Met, ""},
+		{"`timeout 1 tool` fails", verdict.Unmet, ""},
+		{"`timeout late tool` fails", verdict.Unmet, "timeout and its like"},
 		{"`tool quiet | cat` does not print `x`", verdict.Unverified, "hides"},
 
 		// Whose program.
@@ -311,7 +321,7 @@ func TestDecoys(t *testing.T) {
 		{"`/validate/artifact/tool` exits 0", false, verdict.Met},      // no decoy takes its place
 		{"`node /validate/artifact/x.js` exits 0", false, verdict.Met}, // nor this one's
 		{"`tool code xx` exits 0", false, verdict.Unmet},               // met by nobody
-		{"`tool code x | grep y` exits 1", true, verdict.Unverified},   // grep's code, whatever the tool does
+		{"`tool code x > y` exits 1", true, verdict.Unverified},        // the shell's code, whatever the tool does
 	}
 	for _, tt := range tests {
 		b := box()

@@ -15,6 +15,7 @@ type plan struct {
 	argv     []string // words for a run without a shell; nil: the text needs /bin/sh
 	programs []program
 	opaque   string // why the programs cannot be told from the text; empty where they can
+	wrapped  bool   // a program such as timeout or env runs another
 }
 
 // program is a word that is run.
@@ -30,7 +31,7 @@ type shows int
 
 const (
 	hidden shows = iota // nothing: another's end is what is seen
-	ifZero              // code 0 says that it ran and ended well; any other may be another's
+	ifZero              // code 0 says that it ran and ended well; any other may also be another's
 	always              // its end is the text's end
 )
 
@@ -43,10 +44,10 @@ func read(text string) (plan, error) {
 	}
 	if argv := plain(file); argv != nil && !slices.Contains(special, argv[0]) {
 		r.args(literalWords(argv), always, true)
-		return plan{argv: argv, programs: r.programs, opaque: r.opaque}, nil
+		return plan{argv: argv, programs: r.programs, opaque: r.opaque, wrapped: r.wrapped}, nil
 	}
 	r.file(file, always)
-	return plan{programs: r.programs, opaque: r.opaque}, nil
+	return plan{programs: r.programs, opaque: r.opaque, wrapped: r.wrapped}, nil
 }
 
 func parseShell(text string) (*syntax.File, error) {
@@ -126,6 +127,7 @@ func literalWords(argv []string) []arg {
 type reader struct {
 	programs []program
 	opaque   string
+	wrapped  bool
 	declared map[string]bool // functions of the text: their names are no programs
 	moved    bool            // the text changes its directory: relative paths mean something else afterwards
 	depth    int
@@ -203,13 +205,13 @@ var builtin = strings.Fields(`. : [ alias bg break builtin cd chdir command cont
 var special = strings.Fields(`. : alias bg break builtin cd chdir command continue eval exec exit export fg getopts hash jobs
 	let local read readonly return set shift source times trap type typeset ulimit umask unalias unset wait`)
 
-// Programs that run the rest of their words: after how many others, and whether their own end tells of it.
+// Programs that run the rest of their words: after how many others, and what their own end tells of it.
 var wrapper = map[string]struct {
 	skip  int
 	shows shows
 }{
 	"command": {0, always}, "exec": {0, always}, "env": {0, always}, "nohup": {0, always}, "nice": {0, always}, "time": {0, always},
-	"timeout": {1, ifZero}, "setsid": {0, hidden}, "xargs": {0, hidden},
+	"timeout": {1, always}, "xargs": {0, ifZero}, "setsid": {0, hidden},
 }
 
 // Programs that run the file they are given as their first word. An option before it may change that: then none counts.
@@ -243,6 +245,7 @@ func (r *reader) args(args []arg, shown shows, direct bool) {
 		}
 		rest = rest[min(wrap.skip, len(rest)):]
 		if len(rest) > 0 && !strings.HasPrefix(rest[0].value, "-") && (wrap.skip == 0 || !strings.HasPrefix(args[1].value, "-")) {
+			r.wrapped = r.wrapped || !own
 			r.args(rest, min(shown, wrap.shows), base != "command")
 		}
 		return

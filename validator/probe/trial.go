@@ -27,6 +27,7 @@ type trial struct {
 	inside sandbox.Session
 	mine   []program // the artifact's programs among those that are run
 	places []string  // where they are
+	shows  shows     // what the end of the command says of them
 }
 
 // result of a trial.
@@ -34,6 +35,7 @@ type result struct {
 	status      verdict.Status
 	evidence    string
 	replaceable bool // a decoy can take the place of what was run
+	leans       bool // it is met only if a decoy does not end in the same way
 }
 
 // run decides the assertion. The error is about the box alone.
@@ -63,7 +65,9 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 	if err != nil {
 		return trouble(ctx, err)
 	}
-	return result{status: j.status, evidence: j.why, replaceable: replaceable(t.mine, t.task.Programs)}, nil
+	return result{
+		status: j.status, evidence: j.why, replaceable: replaceable(t.mine, t.task.Programs), leans: t.shows != always && demandsFailure(t.tree),
+	}, nil
 }
 
 // trouble tells a box that is lost from one that could not do one thing: that prevents this assertion only.
@@ -142,7 +146,8 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 		}
 		return unverified("%s: %s", name(c), why), nil
 	}
-	s, own := &seen{shell: p.argv == nil, shows: shown(p, places)}, ownTimeout
+	s, own := &seen{shell: p.argv == nil, wrapped: p.wrapped, shows: shown(p, places), decoys: t.decoy || replaceable(t.mine, t.task.Programs)}, ownTimeout
+	t.shows = s.shows
 	var paths []string
 	for _, clause := range t.tree.Outcomes {
 		switch o := clause.Outcome.(type) {
@@ -176,20 +181,22 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 }
 
 // shown tells what the command's end says about the artifact's programs in it; it is as weak as the weakest. Where the
-// artifact ran in the setup only, the command is a look at what that left, and all its programs count.
+// artifact ran in the setup only, the command is a look at what that left, by programs that are trusted.
 func shown(p plan, places []string) shows {
-	mine, all := always, always
+	mine, looks := always, always
 	found := false
 	for i, prog := range p.programs {
-		all = min(all, prog.shows)
 		if belongs(places[i]) {
 			mine, found = min(mine, prog.shows), true
+		}
+		if prog.shows == ifZero {
+			looks = ifZero
 		}
 	}
 	if found {
 		return mine
 	}
-	return all
+	return looks
 }
 
 func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.File, error) {
