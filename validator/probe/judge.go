@@ -31,7 +31,8 @@ type seen struct {
 	ended
 	shell         bool  // /bin/sh ran it
 	wrapped       bool  // a program such as timeout ran it
-	shows         shows // what its end says about the artifact's programs in it
+	shows         shows // what its end says about the artifact's programs in it: about one at least,
+	least         shows // and about each
 	decoys        bool  // a decoy can show whether its end is the artifact's
 	codes         bool  // the assertion names an exit code
 	before, after map[string]sandbox.File
@@ -176,7 +177,7 @@ func (s *seen) absent(j judgement) judgement {
 	if d, doubt := s.doubt(); doubt && !s.codes {
 		return d
 	}
-	if s.shows == hidden || s.shows == ifZero && s.exit.Code != 0 {
+	if s.least == hidden || s.least == ifZero && s.exit.Code != 0 {
 		return unverified("%s, but this shell text hides whether the program ran to its end", j.why)
 	}
 	return j

@@ -230,6 +230,8 @@ func TestOutcomes(t *testing.T) {
 		{"`/validate/artifact/tool code x > out` exits 7", verdict.Unverified, "may be another program's"},
 		{"`tool say x | cat` exits 0", verdict.Unverified, "may be another program's"},
 		{"`tool say x | cat` prints `x`", verdict.Met, ""},
+		{"`tool say $(other)` exits 0", verdict.Met, ""},
+		{"`tool say $(other)` does not print `x`", verdict.Unverified, "hides"},
 		{"`tool say x && cat` succeeds", verdict.Met, ""},
 		{"`timeout 1 tool` exits 0", verdict.Met, ""},
 		{"`timeout 1 tool` fails", verdict.Unmet, ""},

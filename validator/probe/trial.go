@@ -146,7 +146,8 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 		}
 		return unverified("%s: %s", name(c), why), nil
 	}
-	s, own := &seen{shell: p.argv == nil, wrapped: p.wrapped, shows: shown(p, places), decoys: t.decoy || replaceable(t.mine, t.task.Programs)}, ownTimeout
+	s, own := &seen{shell: p.argv == nil, wrapped: p.wrapped, decoys: t.decoy || replaceable(t.mine, t.task.Programs)}, ownTimeout
+	s.shows, s.least = shown(p, places)
 	t.shows = s.shows
 	var paths []string
 	for _, clause := range t.tree.Outcomes {
@@ -180,23 +181,24 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 	return j, nil
 }
 
-// shown tells what the command's end says about the artifact's programs in it; it is as weak as the weakest. Where the
-// artifact ran in the setup only, the command is a look at what that left, by programs that are trusted.
-func shown(p plan, places []string) shows {
-	mine, looks := always, always
-	found := false
+// shown tells what the command's end says about the artifact's programs in it: about the one that it says most of, and
+// the one that it says least of. Where the artifact ran in the setup only, the command is a look at what that left, by
+// programs that are trusted.
+func shown(p plan, places []string) (most, least shows) {
+	most, least = hidden, always
+	looks, found := always, false
 	for i, prog := range p.programs {
 		if belongs(places[i]) {
-			mine, found = min(mine, prog.shows), true
+			most, least, found = max(most, prog.shows), min(least, prog.shows), true
 		}
 		if prog.shows == ifZero {
 			looks = ifZero
 		}
 	}
 	if found {
-		return mine
+		return most, least
 	}
-	return looks
+	return looks, looks
 }
 
 func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.File, error) {
