@@ -74,7 +74,7 @@ func (r *repo) leftovers(engine, tmp string) []string {
 		}
 	}
 	if engine == "docker" {
-		out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=trkr-validate.run").Output()
+		out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=dev.trkr.validate.run").Output()
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -153,6 +153,11 @@ func TestKilledInEachStepLeavesNothing(t *testing.T) {
 				r := shoutRepo(t, true)
 				tmp := r.isolate()
 				r.killIn(step, "--engine", engine, "7")
+				if left := r.leftovers(engine, tmp); step == "build" && len(left) == 0 {
+					t.Error("the search for leftovers sees nothing right after a kill: it cannot fail")
+				} else if engine == "docker" && step == "validate" && !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "containers") }) {
+					t.Errorf("the search for leftovers does not see the container that a kill leaves: %q", left)
+				}
 				code, doc := r.validate("--engine", engine, "--wait", "30s", "7")
 				expect(t, code, doc, verdict.Clear)
 				r.nothingLeft(engine, tmp)

@@ -29,7 +29,7 @@ var known = map[string][]string{
 	"gvisor.dev/":                    {"sandbox/gvisor"},
 	"github.com/spf13/":              {"cmd/trkr-validate"},
 	"github.com/rs/zerolog":          {"cmd/trkr-validate", "stage"},
-	"github.com/hashicorp/yamux":     {"sandbox/shim"},
+	"github.com/hashicorp/yamux":     {"sandbox/internal/wire", "sandbox/shim"},
 	"github.com/bmatcuk/doublestar/": {"artifact", "stage"},
 	"mvdan.cc/sh/":                   {"validator/probe"},
 	"os/exec":                        {"ticket", "internal/proc", "sandbox/gvisor", "sandbox/shim", "sandbox/sandboxtest"},
