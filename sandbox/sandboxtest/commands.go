@@ -144,7 +144,7 @@ func (s *suite) outputLimit(t *testing.T, box sandbox.Sandbox) {
 func (s *suite) deadline(t *testing.T, box sandbox.Sandbox) {
 	se := open(t, box, sandbox.SessionSpec{})
 	begin := time.Now()
-	r := run(t, se, sandbox.Command{Args: []string{program, "hold", "ticks", "and stay"}, Timeout: time.Second})
+	r := run(t, se, sandbox.Command{Args: []string{program, "hold", "ticks", "and stay"}, Timeout: 3 * time.Second})
 	if r.Cause != sandbox.CauseDeadline || r.Exited() || r.out != "held\n" {
 		t.Errorf("%+v %q", r.Exit, r.out)
 	}
