@@ -109,32 +109,34 @@ func (f *folder) write(name string, content []byte) error {
 	return nil
 }
 
-// writeRecord keeps the record and what is rendered from it.
-func (f *folder) writeRecord(rec verdict.Record) error {
+// writeRecord keeps the record and what is rendered from it, and returns the names of the acceptance reviews.
+func (f *folder) writeRecord(rec verdict.Record) (reviews []string, err error) {
 	raw, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.write("record.json", append(raw, '\n')); err != nil {
-		return err
+		return nil, err
 	}
 	junit, err := rec.JUnit()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.write("junit.xml", junit); err != nil {
-		return err
+		return nil, err
 	}
-	reviews, err := rec.Reviews()
+	texts, err := rec.Reviews()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, review := range reviews {
-		if err := f.write(fmt.Sprintf("acceptance-review-%d.json", i+1), review); err != nil {
-			return err
+	for i, text := range texts {
+		name := fmt.Sprintf("acceptance-review-%d.json", i+1)
+		if err := f.write(name, text); err != nil {
+			return reviews, err
 		}
+		reviews = append(reviews, name)
 	}
-	return nil
+	return reviews, nil
 }
 
 // Close flushes and closes everything. What could not be written is an error.

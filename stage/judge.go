@@ -70,6 +70,9 @@ func (r *run) judge(context.Context) error {
 	}
 	for i := range j.Diagnostics {
 		j.Diagnostics[i].Detail = r.redact.String(j.Diagnostics[i].Detail)
+		if d := j.Diagnostics[i]; d.Code == verdict.ReviewInvalid {
+			r.events.Emit(event.Event{Type: event.ReviewInvalid, Step: r.step, Detail: d.Detail})
+		}
 	}
 	r.record.Outcome, r.record.ExitCode, r.record.Verdict = j.Outcome, j.Outcome.ExitCode(), j.Verdict
 	r.record.Criteria, r.record.Findings, r.record.Diagnostics = j.Criteria, j.Findings, j.Diagnostics

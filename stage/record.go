@@ -31,10 +31,12 @@ func (r *run) keep(ctx context.Context) error {
 		return fmt.Errorf("rendering validation.md: %w", err)
 	}
 	commit, err := r.repo.Record(ctx, r.ticket, content, fmt.Sprintf("validation of %s: %s", r.req.Issue, r.record.Outcome))
+	if commit != "" { // also where only the worktree could not be brought up to date
+		r.recorded = &Recorded{Commit: commit, Path: where}
+	}
 	if err != nil {
 		return fmt.Errorf("committing %s: %w", where, err)
 	}
-	r.recorded = &Recorded{Commit: commit, Path: where}
 	return nil
 }
 

@@ -71,8 +71,14 @@ func (r *run) finish(err error) Result {
 	}
 	if r.folder != nil {
 		out.RunDir = r.folder.path
-		if werr := r.folder.writeRecord(r.record); werr != nil && out.Failure == nil {
+	}
+	if r.folder != nil && out.Record != nil { // a shell judges nothing
+		reviews, werr := r.folder.writeRecord(r.record)
+		if werr != nil && out.Failure == nil {
 			out.Outcome, out.Failure = verdict.Error, failure(stepRecord, werr)
+		}
+		for _, name := range reviews {
+			r.events.Emit(event.Event{Type: event.ReviewReported, Detail: name})
 		}
 	}
 	finished := event.Event{Type: event.RunFinished, Outcome: out.Outcome, MS: time.Since(r.record.StartedAt).Milliseconds()}
