@@ -257,14 +257,14 @@ func TestConnectRefusals(t *testing.T) {
 		t.Error("words were taken for an init")
 	}
 	far.Close()
-	near, far = net.Pipe()
-	go io.Copy(io.Discard, far)
+	quiet, hole := net.Pipe()
+	go io.Copy(io.Discard, hole)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Connect(ctx, near, Box{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Connect(ctx, quiet, Box{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("silence: %v", err)
 	}
-	far.Close()
+	hole.Close()
 }
 
 // FuzzProgram: no bytes that an init sends crash or hang the program's side.
