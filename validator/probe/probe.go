@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -110,7 +111,10 @@ func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 		return nil
 	}
 	decoy, err := result{status: verdict.Blocked}, error(nil)
-	if time.Until(c.until) > 0 {
+	switch {
+	case c.idle(tree):
+		decoy.status = untouched().judge(tree.Outcomes).status
+	case time.Until(c.until) > 0:
 		decoy, err = (&trial{checker: c, id: id, tree: tree, decoy: true}).run(ctx)
 	}
 	switch {
@@ -129,6 +133,22 @@ func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 	}
 	c.decide(id, r.status, r.evidence)
 	return err
+}
+
+// idle tells whether nothing but decoys would run: what comes of that is known without running them.
+func (c *checker) idle(tree *Assertion) bool {
+	for _, cmd := range append(append([]Command(nil), tree.Setup...), tree.Command) {
+		p, err := read(cmd.Text)
+		if err != nil || p.argv == nil || len(p.programs) != 1 || !replaceable(p.programs, c.task.Programs) {
+			return false
+		}
+	}
+	return true
+}
+
+// untouched is what a decoy leaves: exit code 0, no word, no file.
+func untouched() *seen {
+	return &seen{ended: ended{stdout: bound.NewBuffer(0, 0), stderr: bound.NewBuffer(0, 0)}, shows: always, least: always}
 }
 
 func demandsFailure(tree *Assertion) bool {

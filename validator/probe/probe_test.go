@@ -324,6 +324,11 @@ func TestDecoys(t *testing.T) {
 		{"`node /validate/artifact/x.js` exits 0", false, verdict.Met}, // nor this one's
 		{"`tool code xx` exits 0", false, verdict.Unmet},               // met by nobody
 		{"`tool code x > y` exits 1", true, verdict.Unverified},        // the shell's code, whatever the tool does
+		{"after `tool write a hi`, `other` exits 0", true, verdict.Met},
+		{"after `tool write a hi`, `other` leaves `a` unchanged", false, verdict.Met},
+		{"after `tool write a hi`, `tool rm a` removes `a`", false, verdict.Met},
+		{"after `tool write a hi`, `cat a` exits 0", true, verdict.Met}, // a cat of this test reads what is not there
+		{"`env tool` exits 0", true, verdict.Met},
 	}
 	for _, tt := range tests {
 		b := box()
@@ -345,8 +350,11 @@ func TestDecoys(t *testing.T) {
 		if note != tt.note || !note && len(report.Findings) > 0 {
 			t.Errorf("%s: findings %+v", tt.text, report.Findings)
 		}
-		if tt.note && (len(ran) != 2 || !strings.HasPrefix(ran[1], "VAL-1 decoy: ")) {
+		if strings.Contains(tt.text, " > ") && (len(ran) != 2 || !strings.HasPrefix(ran[1], "VAL-1 decoy: ")) {
 			t.Errorf("%s: ran %q", tt.text, ran)
+		}
+		if strings.HasPrefix(tt.text, "`tool") && !strings.Contains(tt.text, " > ") && len(ran) != 1 {
+			t.Errorf("%s: a decoy was run where what it does is known: %q", tt.text, ran)
 		}
 	}
 }
