@@ -25,10 +25,14 @@ type box struct {
 
 	watching sync.WaitGroup
 	stop     chan struct{}
-	memory   atomic.Int64 // bytes in use when the limit was passed; 0 while it was not
+	why      atomic.Pointer[sandbox.LostError] // set before the supervisor ends the box
+
+	closing  sync.Once
+	closeErr error
 }
 
-// limitMemory supervises the box's memory from now on: a box that uses more is ended.
+// limitMemory supervises the box's memory from now on: a box that uses more, or that can no longer be watched, is
+// ended.
 func (b *box) limitMemory(limit int64) error {
 	pid, err := b.process.hold()
 	if err != nil {
@@ -40,10 +44,16 @@ func (b *box) limitMemory(limit int64) error {
 	}
 	b.stop = make(chan struct{})
 	b.watching.Go(func() {
-		m.watch(limit, b.stop, func(used int64) {
-			b.memory.Store(used)
+		used, err := m.watch(limit, b.stop)
+		switch {
+		case err != nil && b.process.hasEnded(endGrace): // it went by itself, and its memory with it
+		case err != nil:
+			b.why.Store(&sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: "its memory could not be watched: " + err.Error()})
 			b.process.kill()
-		})
+		case used > limit:
+			b.why.Store(&sandbox.LostError{Cause: sandbox.CauseMemory, Detail: fmt.Sprintf("the box used %d MiB", used>>20)})
+			b.process.kill()
+		}
 	})
 	return nil
 }
@@ -55,8 +65,8 @@ func (b *box) lost(ctx context.Context) *sandbox.LostError {
 	case <-ctx.Done():
 		return &sandbox.LostError{Cause: sandbox.CauseUnknown, Detail: "gvisor runs on, but its init does not answer"}
 	}
-	if used := b.memory.Load(); used > 0 {
-		return &sandbox.LostError{Cause: sandbox.CauseMemory, Detail: fmt.Sprintf("the box used %d MiB", used>>20)}
+	if why := b.why.Load(); why != nil {
+		return why
 	}
 	detail := "gvisor ended: " + ending(b.process.err)
 	if said := b.process.said(); said != "" {
@@ -82,8 +92,13 @@ func ending(err error) string {
 
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// close ends the box and removes all of it.
+// close ends the box and removes all of it. It is idempotent.
 func (b *box) close() error {
+	b.closing.Do(func() { b.closeErr = b.remove() })
+	return b.closeErr
+}
+
+func (b *box) remove() error {
 	var err error
 	if b.process != nil {
 		err = b.process.end()

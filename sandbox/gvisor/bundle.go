@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	shmSize   = 64 << 20 // of /dev/shm at most
-	openFiles = 4096     // descriptors of one process of the box
-	rootfsDir = "rootfs"
+	shmSize    = 64 << 20 // of /dev/shm at most
+	openFiles  = 4096     // descriptors of one process of the box
+	rootfsDir  = "rootfs"
+	memoryFile = "memory" // the limit, for showMemory
 	// leastPids is what the init needs: its threads have a uid of their own, but the same limit.
 	leastPids = 64
 )
@@ -31,10 +32,16 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return stateError(err)
 	}
+	if err := os.Chmod(root, 0o755); err != nil { // whatever the umask: all uids of the box must come in
+		return stateError(err)
+	}
 	if err := host.Write(root); err != nil {
 		return stateError(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, sandbox.Init), nil, 0o755); err != nil {
+		return stateError(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, memoryFile), []byte(strconv.FormatInt(spec.Limits.Memory, 10)), 0o600); err != nil {
 		return stateError(err)
 	}
 	config, err := json.Marshal(ociSpec(spec, host, program, args))

@@ -5,7 +5,6 @@ package gvisor
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,12 +22,7 @@ func TestConformance(t *testing.T) {
 	}, sandboxtest.Traits{
 		Isolates: true, Memory: true, Pids: true,
 		Kill: func(t *testing.T, runID string) {
-			dir := folderOf(t, e, runID)
-			for pid, line := range processesOf(t, dir) {
-				if strings.Contains(line, "runsc-sandbox") {
-					_ = unix.Kill(pid, unix.SIGKILL)
-				}
-			}
+			must(t, unix.Kill(sandboxOf(t, folderOf(t, e, runID)), unix.SIGKILL))
 		},
 		Gone: func(t *testing.T, runID string) {
 			if dir := folderOf(t, e, runID); dir != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gvisor.dev/gvisor/runsc/cli"
@@ -34,6 +35,7 @@ func Dispatch() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+	showMemory(os.Args)
 	cli.Run(nil, map[util.SubCommand]string{
 		new(cmd.Run):          "",
 		new(cmd.Gofer):        "",
@@ -54,4 +56,23 @@ func isRuntime(argv []string) bool {
 		return strings.HasPrefix(argv[1], rootFlag) || argv[1] == new(sentrycmd.Umount).Name()
 	}
 	return strings.HasPrefix(filepath.Base(argv[0]), runtimeName)
+}
+
+// showMemory makes a box that is about to boot show its limit as the machine's memory. Programs measure their heaps by
+// that; gVisor would show the host's, because the limit is not a control group's.
+func showMemory(argv []string) {
+	var bundle string
+	for _, arg := range argv {
+		if dir, ok := strings.CutPrefix(arg, "--bundle="); ok {
+			bundle = dir
+		}
+	}
+	value := slices.Index(argv, "--total-memory") + 1
+	if bundle == "" || value == 0 || value == len(argv) {
+		return
+	}
+	// In the empty root that gVisor runs itself in again, there is no file: the argument is right already.
+	if limit, err := os.ReadFile(filepath.Join(bundle, memoryFile)); err == nil {
+		argv[value] = string(limit)
+	}
 }

@@ -110,7 +110,7 @@ func (b *box) connect(ctx context.Context, limit time.Duration, spec sandbox.Spe
 		return nil, b.startFailed(ctx, err)
 	}
 	if err := b.limitMemory(spec.Limits.Memory); err != nil {
-		return nil, fault.Env("engine_start_failed", err)
+		return nil, fault.Env("engine_start_failed", errors.Join(err, s.Close()))
 	}
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,8 +104,11 @@ func trySh(box sandbox.Sandbox, command string) (string, sandbox.Exit, error) {
 // A box holds what the specification says and nothing else.
 func TestBox(t *testing.T) {
 	t.Setenv("TRKR_PLANTED", "of the host")
-	box := start(t, newEngine(t), newSpec(t))
+	e, spec := newEngine(t), newSpec(t)
+	defer syscall.Umask(syscall.Umask(0o077)) // the user's own does not matter
+	box := start(t, e, spec)
 	for _, c := range []struct{ command, want string }{
+		{"grep MemTotal /proc/meminfo | tr -dc 0-9", "524288"},
 		{"/validate/artifact/hello", "hello\n"},
 		{"cd /validate && find . | sort", ".\n./artifact\n./artifact/hello\n./contract.md\n"},
 		{"ls -d /home /root /var /mnt /srv /boot /etc/shadow /etc/machine-id 2>/dev/null; true", ""},

@@ -15,27 +15,26 @@ import (
 // errStuck is why a start ends that took too long.
 var errStuck = errors.New("the box did not start in time")
 
-// startFailed names why a started runtime process gave no box. err is what shim.Connect said.
+// startFailed names why a started runtime process gave no box, and ends it. err is what shim.Connect said.
 func (b *box) startFailed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		if !errors.Is(cause, errStuck) {
-			return fmt.Errorf("starting the box: %w", cause)
-		}
-		return fault.Envf("engine_stuck",
-			[]string{
-				"look at dmesg: a kernel that takes no new seccomp filters lets gvisor hang at its start; only a reboot helps",
-				"on a machine that is merely busy, try again",
-			}, "starting the box: %w", cause)
+	lost, isLost := errors.AsType[*sandbox.LostError](err)
+	if ctx.Err() == nil && isLost {
+		// No box was there to be lost: the words are kept, not the type.
+		return startError(errors.New(lost.Detail), b.process.said())
 	}
-	if lost, ok := errors.AsType[*sandbox.LostError](err); ok && b.process != nil {
-		select {
-		case <-b.process.ended:
-			return startError(lost, b.process.said())
-		default:
-		}
+	b.process.kill() // there is nothing in it yet that should end by itself
+	if ctx.Err() == nil {
+		return fault.Env("engine_start_failed", fmt.Errorf("starting the box: %w", err))
 	}
-	return fault.Env("engine_start_failed", fmt.Errorf("starting the box: %w", err))
+	cause := context.Cause(ctx)
+	if !errors.Is(cause, errStuck) {
+		return fmt.Errorf("starting the box: %w", cause)
+	}
+	return fault.Envf("engine_stuck",
+		[]string{
+			"look at dmesg: a kernel that takes no new seccomp filters lets gvisor hang at its start; only a reboot helps",
+			"on a machine that is merely busy, try again",
+		}, "starting the box: %w", cause)
 }
 
 // startError names a failure of gVisor's processes, of which only their last words are known.

@@ -28,8 +28,8 @@ func thisHost() host {
 	return host{read: readTrimmed, release: kernelRelease, privileged: privileged, namespaces: tryNamespaces}
 }
 
-// gVisor's systrap needs what the kernel has since then.
-const oldestMajor, oldestMinor = 4, 15
+// gVisor itself runs on 4.15; the processes of a box are held by pidfds, which came later.
+const oldestMajor, oldestMinor = 5, 3
 
 // check tells whether a box can be started on this machine, and whether a user namespace is needed for it. All that
 // stands in the way is a *fault.Error with its own remedy.

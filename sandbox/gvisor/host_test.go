@@ -88,7 +88,7 @@ func TestHostCheckRoot(t *testing.T) {
 
 func TestOlder(t *testing.T) {
 	for release, want := range map[string]bool{
-		"3.10.0-1160.el7": true, "4.14.1": true, "4.15.0": false, "4.19": false, "5.4.0-x": false, "6.18.44": false, "10.1": false, "odd": false,
+		"3.10.0-1160.el7": true, "4.19": true, "5.2.9": true, "5.3.0": false, "5.4.0-x": false, "6.18.44": false, "10.1": false, "odd": false,
 	} {
 		if older(release) != want {
 			t.Errorf("%s: %v", release, !want)

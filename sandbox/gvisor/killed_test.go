@@ -102,14 +102,11 @@ func TestLost(t *testing.T) {
 	box := start(t, e, newSpec(t))
 	s, err := box.Open(t.Context(), sandbox.SessionSpec{Role: sandbox.RoleSubject})
 	must(t, err)
+	pid := sandboxOf(t, e.stateDir())
 	r, w := io.Pipe()
 	go func() {
 		_, _ = io.ReadFull(r, make([]byte, 1))
-		for pid, line := range processesOf(t, e.stateDir()) {
-			if strings.Contains(line, "runsc-sandbox") {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-		}
+		_ = unix.Kill(pid, unix.SIGKILL)
 		_, _ = io.Copy(io.Discard, r)
 	}()
 	_, err = s.Run(t.Context(), sandbox.Command{Args: []string{"/bin/sh", "-c", "echo x; sleep 1000"}, Stdout: w})

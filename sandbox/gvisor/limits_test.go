@@ -86,6 +86,18 @@ func processesOf(t *testing.T, dir string) map[int]string {
 	return found
 }
 
+// sandboxOf is the pid of the one process of those that name dir that holds a box's memory.
+func sandboxOf(t *testing.T, dir string) int {
+	t.Helper()
+	for pid := range processesOf(t, dir) {
+		if _, err := findMemory(pid); err == nil {
+			return pid
+		}
+	}
+	t.Fatal("no sandbox process")
+	return 0
+}
+
 // Processes and threads of one uid are limited from the first command on. The loop is bounded, and of threads, which
 // end with their process: it must never be a real bomb.
 func TestPids(t *testing.T) {

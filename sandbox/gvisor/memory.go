@@ -87,24 +87,19 @@ func (m *memory) heap() (int64, error) {
 	return (resident - shared) * int64(os.Getpagesize()), nil
 }
 
-// watch looks at the memory until stop is closed or the process is gone, and calls exceeded once, and ends, when more
-// than limit is used.
-func (m *memory) watch(limit int64, stop <-chan struct{}, exceeded func(used int64)) {
+// watch looks at the memory until stop is closed, more than limit is used, or it cannot be seen. It returns what was
+// used last.
+func (m *memory) watch(limit int64, stop <-chan struct{}) (used int64, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-stop:
-			return
+			return used, nil
 		case <-timer.C:
 		}
-		used, err := m.used()
-		if err != nil {
-			return // the process is gone: nothing is left to limit
-		}
-		if used > limit {
-			exceeded(used)
-			return
+		if used, err = m.used(); err != nil || used > limit {
+			return used, err
 		}
 		timer.Reset(nextLook(limit - used))
 	}

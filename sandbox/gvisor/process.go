@@ -177,6 +177,16 @@ func (p *process) hold() (int, error) {
 	return state.Sandbox.Pid, nil
 }
 
+// hasEnded reports whether the runtime process ends within d.
+func (p *process) hasEnded(d time.Duration) bool {
+	select {
+	case <-p.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
 // kill ends every process of the box at once.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
@@ -188,18 +198,13 @@ func (p *process) kill() {
 // end ends the box and waits until none of its processes is left.
 func (p *process) end() error {
 	_ = p.stdin.Close()
-	select {
-	case <-p.ended:
-	case <-time.After(endGrace):
-	}
+	p.hasEnded(endGrace)
 	p.kill()
 	_ = p.stdout.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), killGrace)
 	defer cancel()
 	var err error
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
+	if !p.hasEnded(killGrace) {
 		err = errors.New("ending the box: gvisor's process does not end")
 	}
 	for _, fd := range p.pids {
