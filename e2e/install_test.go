@@ -55,6 +55,9 @@ func TestMissingDependencyFailsAtOnceAndSaysSo(t *testing.T) {
 		if len(rec.Findings) != 0 {
 			t.Errorf("a finding blames the product: %+v", rec.Findings)
 		}
+		if _, _, stderr := r.call("--engine", engine, "7"); !strings.Contains(stderr, "hint: ") || !strings.Contains(stderr, "bundle the dependency") {
+			t.Errorf("no hint about the missing dependency:\n%s", stderr)
+		}
 	})
 }
 

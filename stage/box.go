@@ -72,6 +72,9 @@ func (r *run) install(ctx context.Context) error {
 	r.path, r.programs = append(dirs, res.Path...), append(names, res.Programs...)
 	if res.Failure != nil {
 		r.reports = append(r.reports, verdict.AgentReport{Agent: stepInstall, Report: notInstalled(r.contract, res.Failure)})
+		if hint := res.Failure.Hint(); hint != "" {
+			r.hints = append(r.hints, hint)
+		}
 	}
 	return nil
 }
@@ -79,18 +82,14 @@ func (r *run) install(ctx context.Context) error {
 // notInstalled says of every criterion that it could not be checked. Only where the product itself is at fault is
 // that held against it.
 func notInstalled(c contract.Contract, f *install.Failure) verdict.Report {
-	why := fmt.Sprintf("the artifact is not installed: %s (%s)", f.Detail, f.Exit)
-	if f.Output != "" {
-		why += ": " + f.Output
-	}
 	var report verdict.Report
 	for _, a := range c.Assertions {
-		report.Criteria = append(report.Criteria, verdict.Reported{ID: a.ID, Status: verdict.Blocked, Evidence: why})
+		report.Criteria = append(report.Criteria, verdict.Reported{ID: a.ID, Status: verdict.Blocked, Evidence: f.Evidence()})
 	}
-	if f.Missing == "" {
-		report.Verdicts = []string{"BLOCKING"}
-		report.Findings = []verdict.Finding{{Severity: verdict.SeverityBlocking, Place: f.Command, Text: "artifact does not install: " + f.Detail}}
+	if finding, ok := f.Finding(); ok {
+		report.Findings = []verdict.Finding{finding}
 	}
+	report.Conclude()
 	return report
 }
 

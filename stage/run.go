@@ -41,6 +41,7 @@ type run struct {
 
 	record   verdict.Record
 	recorded *Recorded
+	hints    []string
 	closers  []func() error // last opened, first closed
 }
 
@@ -53,7 +54,7 @@ func (r *run) finish(err error) Result {
 			r.log.Warn().Err(cerr).Msg("cleaning up")
 		}
 	}
-	out := Result{Issue: r.req.Issue, RunID: r.record.RunID, Outcome: r.record.Outcome, Recorded: r.recorded}
+	out := Result{Issue: r.req.Issue, RunID: r.record.RunID, Outcome: r.record.Outcome, Recorded: r.recorded, Hints: r.hints}
 	switch {
 	case err == nil:
 	case isRefusal(err):

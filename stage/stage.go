@@ -56,6 +56,7 @@ type Result struct {
 	Refusals []verdict.Refusal // of Outcome Refused
 	Failure  *Failure          // of Outcome Error
 	Recorded *Recorded         // nil where nothing was committed
+	Hints    []string          // what a person can do about an outcome that is not clear
 }
 
 // Failure is an error of the call or the environment.

@@ -253,7 +253,11 @@ func (a *app) explain(cmd *cobra.Command, r stage.Result) {
 		}
 		f.print(a.err)
 	}
+	hints := r.Hints
 	if hint := openHint(r); hint != "" {
+		hints = append(hints, hint)
+	}
+	for _, hint := range hints {
 		say(a.err, "hint: ", hint)
 	}
 }

@@ -44,7 +44,7 @@ func failureOf(r stage.Result) *failure {
 
 // openHint tells what to do about criteria that nobody could judge.
 func openHint(r stage.Result) string {
-	if r.Record == nil || r.Outcome != verdict.Incomplete {
+	if r.Record == nil || r.Outcome != verdict.Incomplete || len(r.Record.Diagnostics) > 0 {
 		return ""
 	}
 	open := 0
@@ -56,7 +56,7 @@ func openHint(r stage.Result) string {
 	if open == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d could not be told without a model or a person; docs/contract.md has the words that the probe reads", open, len(r.Record.Criteria))
+	return fmt.Sprintf("%d of %d could not be told without a model or a person; docs/probe.md has the words that the probe reads", open, len(r.Record.Criteria))
 }
 
 // report prints one result: the outcome alone with --quiet, else all that a person acts on.
