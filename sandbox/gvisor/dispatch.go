@@ -33,7 +33,7 @@ func Dispatch() {
 	}
 	if err := prepareReexec(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // gVisor's process is a program of its own, and this is its main
 	}
 	showMemory(os.Args)
 	cli.Run(nil, map[util.SubCommand]string{
