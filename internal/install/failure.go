@@ -20,6 +20,7 @@ const (
 	MissingTool    Missing = "tool"    // a tool of the image, or another version of it
 	MissingSpace   Missing = "space"   // limits.tmp is too small
 	MissingTime    Missing = "time"    // the run's time was used up
+	MissingLimit   Missing = "limit"   // room under another limit of the box; Exit.Cause says which
 	MissingChoice  Missing = "choice"  // several things could be meant: validate.install has to say which
 )
 
@@ -67,11 +68,23 @@ func (f *Failure) Hint() string {
 		return "raise validate.limits.tmp"
 	case MissingTime:
 		return "raise validate.timeout"
+	case MissingLimit:
+		if key, ok := limits[f.Exit.Cause]; ok {
+			return "raise " + key + ", or have the install need less"
+		}
+		return "run it again: the install was stopped before its end"
 	case MissingChoice:
 		return "say in validate.install what to install"
 	default:
 		return ""
 	}
+}
+
+// limits are the keys of the limits that a step can run into.
+var limits = map[sandbox.Cause]string{
+	sandbox.CauseMemory: "validate.limits.memory",
+	sandbox.CausePids:   "validate.limits.pids",
+	sandbox.CauseOutput: "validate.limits.output",
 }
 
 // The words of tools that lack something, in the order in which they are looked for. Whoever prints them on purpose
@@ -114,6 +127,10 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 		return MissingTime, "the run's time was used up"
 	case e.Cause == sandbox.CauseNotFound:
 		return MissingTool, "the image has no " + clip(program, 80)
+	case limits[e.Cause] != "":
+		return MissingLimit, "the box's " + string(e.Cause) + " (" + limits[e.Cause] + ") was reached"
+	case e.Cause == sandbox.CauseKilled:
+		return MissingLimit, "the install was stopped before its end"
 	case !e.Exited():
 		return "", ""
 	case e.Code == 126 || e.Code == 127:

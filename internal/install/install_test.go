@@ -233,7 +233,11 @@ func TestFailures(t *testing.T) {
 		{"its own fault", scriptbox.Exit(1), "npm error code ELIFECYCLE\n", "", ""},
 		{"crash", died(sandbox.CauseUnknown, "SIGSEGV"), "", "", ""},
 		{"crash that speaks of a network", died(sandbox.CauseUnknown, "SIGSEGV"), "ENOTFOUND\n", "", ""},
-		{"memory", died(sandbox.CauseMemory, "SIGKILL"), "", "", ""},
+		{"memory", died(sandbox.CauseMemory, "SIGKILL"), "", MissingLimit, "the box's memory limit (validate.limits.memory) was reached"},
+		{"memory of a child", sandbox.Exit{Code: 1, Cause: sandbox.CauseMemory}, "npm error signal SIGKILL\n", MissingLimit, "the box's memory limit"},
+		{"pids", sandbox.Exit{Code: 2, Cause: sandbox.CausePids}, "sh: 1: Cannot fork\n", MissingLimit, "the box's pids limit (validate.limits.pids) was reached"},
+		{"output", died(sandbox.CauseOutput, "SIGKILL"), "ENOTFOUND\n", MissingLimit, "the box's output limit (validate.limits.output) was reached"},
+		{"stopped by us", died(sandbox.CauseKilled, "SIGKILL"), "", MissingLimit, "the install was stopped before its end"},
 		{"npm offline", scriptbox.Exit(1), "npm error code ENOTCACHED\nnpm error request to https://r.example/left-pad failed\n", MissingNetwork, "npm error code ENOTCACHED"},
 		{"pip offline", scriptbox.Exit(1), "ERROR: Could not find a version\nERROR: No matching distribution found for requests\n", MissingNetwork, "ERROR: No matching distribution found for requests"},
 		{"resolver", scriptbox.Exit(6), "curl: (6) Could not resolve host: example.com\n", MissingNetwork, "curl: (6) Could not resolve host: example.com"},
@@ -301,7 +305,7 @@ func TestFailuresByKind(t *testing.T) {
 		t.Errorf("%+v", got.Failure)
 	}
 	p = player{fail: "finish", exit: scriptbox.Died(sandbox.CauseMemory, "SIGKILL"), lists: map[string]string{"/validate/artifact/a.tgz": npmList}}
-	if got, _, _ = run(t, p, Request{Manifest: files("a.tgz")}); got.Failure == nil {
+	if got, _, _ = run(t, p, Request{Manifest: files("a.tgz")}); got.Failure == nil || got.Failure.Missing != MissingLimit || !strings.Contains(got.Failure.Hint(), "validate.limits.memory") {
 		t.Errorf("%+v", got)
 	}
 }
