@@ -58,6 +58,8 @@ type LostError struct {
 	Cause  Cause
 	Detail string
 	Engine bool // the engine itself no longer answers: the environment's fault
+	// Started: a command of a session had been asked for before. Without one no subject can have caused the loss.
+	Started bool
 }
 
 func (e *LostError) Error() string {

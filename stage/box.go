@@ -71,6 +71,7 @@ func (r *run) install(ctx context.Context) error {
 	}
 	r.path, r.programs = append(dirs, res.Path...), append(names, res.Programs...)
 	if res.Failure != nil {
+		r.notInstalled = r.redact.String(res.Failure.Evidence())
 		r.reports = append(r.reports, verdict.AgentReport{Agent: stepInstall, Report: notInstalled(r.contract, res.Failure)})
 		if hint := res.Failure.Hint(); hint != "" {
 			r.hints = append(r.hints, hint)
@@ -96,19 +97,21 @@ func notInstalled(c contract.Contract, f *install.Failure) verdict.Report {
 // ran tells of a command that ended in the box.
 func (r *run) ran(c validator.Ran) {
 	r.events.Emit(event.Event{Type: event.CommandFinished, Step: r.step, Command: &event.Command{
-		Criterion: c.Criterion, Text: c.Command, Code: c.Exit.Code, Signal: c.Exit.Signal, Cause: string(c.Exit.Cause), MS: c.Exit.Elapsed.Milliseconds(),
+		Criterion: c.Criterion, Text: r.redact.String(c.Command), Code: c.Exit.Code, Signal: c.Exit.Signal, Cause: string(c.Exit.Cause), MS: c.Exit.Elapsed.Milliseconds(),
 	}})
 }
 
 // cutShort turns the loss of the box, or of the time, into a diagnostic of what was reported so far: the subject could
-// do either on purpose. It returns err where the engine itself is at fault or the caller interrupted.
+// do either on purpose. It returns err where the subject cannot be the cause, or the caller interrupted.
 func (r *run) cutShort(ctx context.Context, agent string, report verdict.Report, err error) error {
-	var lost *sandbox.LostError
+	lost, isLost := errors.AsType[*sandbox.LostError](err)
 	switch {
-	case errors.Is(context.Cause(ctx), errTime):
-		report.Diagnose(verdict.AgentDeadline, fmt.Sprintf("validate.timeout (%s) passed during %s", r.req.Config.Validate.Timeout, r.step))
-	case errors.As(err, &lost) && !lost.Engine:
+	case isLost && (lost.Engine || !lost.Started):
+		return err
+	case isLost:
 		report.Diagnose(verdict.BoxLost, lost.Error())
+	case errors.Is(context.Cause(ctx), errTime) && errors.Is(err, ctx.Err()):
+		report.Diagnose(verdict.AgentDeadline, fmt.Sprintf("validate.timeout (%s) passed during %s", r.req.Config.Validate.Timeout, r.step))
 	default:
 		return err
 	}

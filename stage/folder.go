@@ -62,7 +62,7 @@ type folder struct {
 	events     *event.File
 	transcript io.Writer
 	build      io.Writer
-	closers    []io.Closer
+	closers    []func() error
 }
 
 func newFolder(root *os.Root, id string, secrets *redact.Redactor) (*folder, error) {
@@ -94,8 +94,16 @@ func (f *folder) open(secrets *redact.Redactor) error {
 		if err != nil {
 			return err
 		}
-		w := secrets.Writer(bound.NewWriter(file, logLimit))
-		f.closers = append(f.closers, w, file)
+		limited := bound.NewWriter(file, logLimit)
+		w := secrets.Writer(limited)
+		f.closers = append(f.closers, func() error {
+			err := w.Close()
+			if n := limited.Dropped(); n > 0 {
+				_, ferr := fmt.Fprintf(file, "\n[%d more bytes were left out]\n", n)
+				err = errors.Join(err, ferr)
+			}
+			return errors.Join(err, file.Close())
+		})
 		*to = &locked{w: w}
 	}
 	return nil
@@ -142,8 +150,8 @@ func (f *folder) writeRecord(rec verdict.Record) (reviews []string, err error) {
 // Close flushes and closes everything. What could not be written is an error.
 func (f *folder) Close() error {
 	var errs []error
-	for _, c := range f.closers {
-		errs = append(errs, c.Close())
+	for _, closer := range f.closers {
+		errs = append(errs, closer())
 	}
 	if f.events != nil {
 		errs = append(errs, f.events.Close())
@@ -151,21 +159,23 @@ func (f *folder) Close() error {
 	return errors.Join(append(errs, f.root.Close())...)
 }
 
-// lock takes the ticket's lock, waiting at most wait for another run to end.
-func (r *run) lock(ctx context.Context, name string) error {
+// lock takes a lock below boxesDir, waiting at most Wait for the run that holds it. No issue id begins with a dot, so
+// the name meets no ticket's folder. what says whose lock it is.
+func (r *run) lock(ctx context.Context, name, what string) error {
+	name = filepath.Join(filepath.Dir(r.input), ".lock."+name)
 	l := flock.New(name)
 	ctx, cancel := context.WithTimeout(ctx, r.req.Wait)
 	defer cancel()
 	got, err := l.TryLock()
 	if err == nil && !got && r.req.Wait > 0 {
-		r.log.Info().Dur("wait", r.req.Wait).Msg("another run of this ticket is going on")
+		r.log.Warn().Stringer("wait", r.req.Wait).Msgf("another run of %s is going on; waiting", what)
 		got, err = l.TryLockContext(ctx, 100*time.Millisecond)
 	}
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fault.Env("lock", fmt.Errorf("locking %s: %w", name, err))
 	}
 	if !got {
-		return fault.Envf("busy", []string{"wait for it to end, or give --wait 10m"}, "another run of issue %s is going on", r.req.Issue)
+		return fault.Envf("busy", []string{"wait for it to end, or give --wait 10m"}, "another run of %s is going on", what)
 	}
 	r.onClose(l.Close)
 	return nil

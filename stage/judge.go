@@ -31,6 +31,9 @@ func (r *run) validate(ctx context.Context) error {
 			Timeout: time.Until(r.deadline), Output: r.req.Config.Validate.Limits.Output, Transcript: r.transcript(),
 			Reported: func(rep verdict.Reported) { r.reported(agent.Name(), rep) }, Ran: r.ran,
 		})
+		if len(r.req.Only) > 0 { // an agent may report on more than it was asked
+			report.Criteria = slices.DeleteFunc(report.Criteria, func(c verdict.Reported) bool { return !slices.Contains(r.req.Only, c.ID) })
+		}
 		if err != nil {
 			return r.cutShort(ctx, agent.Name(), report, err)
 		}
@@ -55,7 +58,9 @@ func decided(report verdict.Report, id string) bool {
 // reported tells of a criterion as soon as an agent has decided it; the judgement may still weigh it otherwise.
 func (r *run) reported(agent string, rep verdict.Reported) {
 	a, _ := r.contract.Lookup(rep.ID)
-	r.criterion(verdict.Criterion{ID: rep.ID, Text: a.Text, Status: rep.Status, Evidence: r.redact.String(rep.Evidence), By: agent})
+	r.events.Emit(event.Event{Type: event.CriterionReported, Step: r.step, Criterion: &verdict.Criterion{
+		ID: rep.ID, Text: a.Text, Status: rep.Status, Evidence: r.redact.String(rep.Evidence), By: agent,
+	}})
 }
 
 // judge computes the outcome. From here on the record has one.
@@ -64,13 +69,16 @@ func (r *run) judge(context.Context) error {
 	for i := range j.Criteria {
 		j.Criteria[i].Evidence = r.redact.String(j.Criteria[i].Evidence)
 	}
+	j.Findings = append(j.Findings, r.notes...)
 	for i := range j.Findings {
-		j.Findings[i].Text = r.redact.String(j.Findings[i].Text)
-		r.events.Emit(event.Event{Type: event.FindingReported, Step: r.step, Finding: &j.Findings[i]})
+		f := &j.Findings[i]
+		f.Place, f.Text = r.redact.String(f.Place), r.redact.String(f.Text)
+		r.events.Emit(event.Event{Type: event.FindingReported, Step: r.step, Finding: f})
 	}
 	for i := range j.Diagnostics {
-		j.Diagnostics[i].Detail = r.redact.String(j.Diagnostics[i].Detail)
-		if d := j.Diagnostics[i]; d.Code == verdict.ReviewInvalid {
+		d := &j.Diagnostics[i]
+		d.Detail = r.redact.String(d.Detail)
+		if d.Code == verdict.ReviewInvalid {
 			r.events.Emit(event.Event{Type: event.ReviewInvalid, Step: r.step, Detail: d.Detail})
 		}
 	}

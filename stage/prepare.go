@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +15,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/build"
-	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
-	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -37,13 +37,12 @@ func (r *run) resolve(ctx context.Context) error {
 			return err
 		}
 	}
-	r.redact = redact.New(passedThrough(r.req.Config.Validate.Env, r.req.Environ)...)
 	if r.folder, err = newFolder(root, r.record.RunID, r.redact); err != nil {
 		return err
 	}
 	r.events.Add(r.folder.events)
 	r.input = filepath.Join(repo.Root(), filepath.FromSlash(boxesDir), r.req.Issue)
-	if err := r.lock(ctx, r.input+".lock"); err != nil {
+	if err := r.lock(ctx, r.req.Issue, "issue "+r.req.Issue); err != nil {
 		return err
 	}
 	if swept, err := repo.Sweep(ctx); err != nil {
@@ -62,6 +61,12 @@ func (r *run) resolve(ctx context.Context) error {
 	r.ticket = t
 	r.onClose(t.Close)
 	r.record.Subject.Branch, r.record.Subject.Commit, r.record.Subject.Tree = t.Branch, t.Commit, t.Tree
+	if !t.Temporary { // two tickets may share a worktree, and would collect each other's artifacts
+		sum := sha256.Sum256([]byte(t.Worktree))
+		if err := r.lock(ctx, "worktree-"+hex.EncodeToString(sum[:8]), fmt.Sprintf("a ticket in %q", t.Worktree)); err != nil {
+			return err
+		}
+	}
 	return r.checkClean(ctx)
 }
 
@@ -115,9 +120,12 @@ func some(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// checkConfig refuses what cannot be built or collected with any ticket.
-func (r *run) checkConfig(context.Context) error {
+// checkConfig refuses what cannot be built, boxed or collected with any ticket.
+func (r *run) checkConfig(ctx context.Context) error {
 	v := r.req.Config.Validate
+	if _, err := r.req.Engine.Check(ctx); err != nil { // now, and not after a long build
+		return err
+	}
 	var errs []error
 	if v.Build == "" {
 		errs = append(errs, build.Missing(r.ticket.Worktree))
@@ -186,6 +194,7 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.onClose(aside.Restore)
+	r.onClose(func() error { return r.settle(context.WithoutCancel(ctx)) })
 	r.artifacts.Stale = aside.Paths()
 	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
@@ -204,13 +213,43 @@ func (r *run) collect(ctx context.Context) error {
 	r.set = set
 	r.onClose(set.Close)
 	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = set.Manifest(), set.Digest()
-	return nil
+	if err := r.repo.Unmoved(ctx, r.ticket); err != nil {
+		return err // what was built is not the commit that the verdict would be about
+	}
+	return r.settle(ctx)
+}
+
+// settle puts the worktree back to its commit after a build that changed tracked files, and names them. It does so
+// once, after the artifacts are sealed, or when nothing came of them.
+func (r *run) settle(ctx context.Context) error {
+	if r.settled {
+		return nil
+	}
+	r.settled = true
+	changes, err := r.repo.Changes(ctx, r.ticket)
+	if err != nil {
+		return err
+	}
+	var tracked, left []string
+	for _, c := range changes {
+		if r.artifacts.Tracked(c) {
+			tracked = append(tracked, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	if len(left) > 0 && !r.ticket.Temporary {
+		r.hints = append(r.hints, fmt.Sprintf("the build left %s, which git does not ignore: list them in .gitignore, or the next run is refused", some(left)))
+	}
+	if len(tracked) == 0 {
+		return nil
+	}
+	note := verdict.Finding{Severity: verdict.SeverityNote, Place: "validate.build", Text: "the build changed tracked files, which were put back: " + some(tracked)}
+	note.ID = verdict.FindingID(note)
+	r.notes = append(r.notes, note)
+	return r.repo.Restore(ctx, r.ticket, tracked)
 }
 
 func (r *run) materialise(context.Context) error {
 	return r.set.Materialise(r.input, r.contract.Format())
-}
-
-func (r *run) criterion(c verdict.Criterion) {
-	r.events.Emit(event.Event{Type: event.CriterionReported, Step: r.step, Criterion: &c})
 }

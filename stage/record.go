@@ -6,20 +6,23 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
-// keep commits validation.md to the ticket's branch, unless the last one there already says the same.
+// keep writes the record to the run folder and commits validation.md to the ticket's branch, unless the last one there
+// already says the same. The run folder comes first: whatever happens to the commit, the record is not lost.
 func (r *run) keep(ctx context.Context) error {
+	if err := r.writeRecord(); err != nil {
+		return err
+	}
 	if r.req.NoCommit || !r.req.Config.Validate.Commit || r.ticket.Branch == "" || len(r.req.Only) > 0 {
 		return nil
 	}
 	where := path.Join(r.ticket.Dir, "validation.md")
 	switch last, err := r.repo.File(ctx, r.ticket.Commit, where); {
 	case err == nil:
-		if rec, err := verdict.ParseMarkdown(last); err == nil && same(rec, r.record) {
+		if rec, err := verdict.ParseMarkdown(last); err == nil && rec.SaysTheSame(r.record) {
 			r.recorded = &Recorded{Path: where}
 			return nil
 		}
@@ -38,12 +41,4 @@ func (r *run) keep(ctx context.Context) error {
 		return fmt.Errorf("committing %s: %w", where, err)
 	}
 	return nil
-}
-
-// same reports whether two records say the same of the same subject. Evidence may differ: it holds times.
-func same(a, b verdict.Record) bool {
-	return a.Issue == b.Issue && a.Outcome == b.Outcome &&
-		a.Subject.Tree == b.Subject.Tree && a.Subject.ContractDigest == b.Subject.ContractDigest && a.Subject.ManifestDigest == b.Subject.ManifestDigest &&
-		a.Config.Digest == b.Config.Digest &&
-		slices.EqualFunc(a.Criteria, b.Criteria, func(x, y verdict.Criterion) bool { return x.ID == y.ID && x.Text == y.Text && x.Status == y.Status })
 }

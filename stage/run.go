@@ -11,6 +11,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/contract"
 	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/ticket"
@@ -30,14 +31,17 @@ type run struct {
 	ticket    *ticket.Ticket
 	contract  contract.Contract
 	artifacts artifact.Options
+	settled   bool
 	set       *artifact.Set
 	input     string
 	box       sandbox.Sandbox
 	deadline  time.Time // of install and agents together
 
-	path     []string
-	programs []string
-	reports  []verdict.AgentReport
+	notInstalled string            // why
+	notes        []verdict.Finding // the program's own, beside those of the agents
+	path         []string
+	programs     []string
+	reports      []verdict.AgentReport
 
 	record   verdict.Record
 	recorded *Recorded
@@ -51,48 +55,64 @@ func (r *run) onClose(f func() error) { r.closers = append(r.closers, f) }
 func (r *run) finish(err error) Result {
 	for i := len(r.closers) - 1; i >= 0; i-- {
 		if cerr := r.closers[i](); cerr != nil {
-			r.log.Warn().Err(cerr).Msg("cleaning up")
+			r.hints = append(append(r.hints, "cleaning up: "+cerr.Error()), fault.Of(cerr).Hints...)
 		}
 	}
 	out := Result{Issue: r.req.Issue, RunID: r.record.RunID, Outcome: r.record.Outcome, Recorded: r.recorded, Hints: r.hints}
-	switch {
-	case err == nil:
-	case isRefusal(err):
-		out.Outcome, out.Refusals = verdict.Refused, refusals(err)
-	default:
-		out.Outcome, out.Failure = verdict.Error, failure(r.step, err)
+	if err != nil {
+		out.Outcome, out.Refusals = verdict.Refused, r.redactAll(verdict.Refusals(err))
+		if !verdict.IsRefusal(err) {
+			out.Outcome, out.Failure = verdict.Error, failure(r.step, err)
+			out.Failure.Message = r.redact.String(out.Failure.Message)
+		}
 	}
-	if out.Outcome == verdict.Refused || (out.Outcome == verdict.Error && r.record.Outcome == "") {
-		r.record.Outcome = out.Outcome
-		r.record.Refusals = out.Refusals
+	if r.record.Outcome == "" && err != nil {
+		r.record.Outcome, r.record.ExitCode, r.record.Refusals = out.Outcome, out.Outcome.ExitCode(), out.Refusals
+		if r.folder != nil {
+			r.keepError(&out, r.writeRecord())
+		}
 	}
 	if r.record.Outcome != "" {
-		r.record.ExitCode = r.record.Outcome.ExitCode()
 		out.Record = &r.record
-	}
-	if r.folder != nil {
-		out.RunDir = r.folder.path
-	}
-	if r.folder != nil && out.Record != nil { // a shell judges nothing
-		reviews, werr := r.folder.writeRecord(r.record)
-		if werr != nil && out.Failure == nil {
-			out.Outcome, out.Failure = verdict.Error, failure(stepRecord, werr)
-		}
-		for _, name := range reviews {
-			r.events.Emit(event.Event{Type: event.ReviewReported, Detail: name})
-		}
 	}
 	finished := event.Event{Type: event.RunFinished, Outcome: out.Outcome, MS: time.Since(r.record.StartedAt).Milliseconds()}
 	if err != nil {
-		finished.Detail = err.Error()
+		finished.Detail = r.redact.String(err.Error())
 	}
 	r.events.Emit(finished)
 	if r.folder != nil {
-		if cerr := r.folder.Close(); cerr != nil {
-			r.log.Warn().Err(cerr).Msg("closing the run folder")
-		}
+		out.RunDir = r.folder.path
+		r.keepError(&out, r.folder.Close())
 	}
 	return out
+}
+
+// keepError makes a run folder that could not be written the run's failure, unless it has one: what it keeps is part of
+// the answer.
+func (r *run) keepError(out *Result, err error) {
+	if err != nil && out.Failure == nil {
+		out.Outcome, out.Failure = verdict.Error, failure(stepRecord, err)
+	}
+}
+
+// writeRecord keeps the record, and what is rendered from it, in the run folder.
+func (r *run) writeRecord() error {
+	reviews, err := r.folder.writeRecord(r.record)
+	for _, name := range reviews {
+		r.events.Emit(event.Event{Type: event.ReviewReported, Step: stepRecord, Detail: name})
+	}
+	return err
+}
+
+// redactAll takes secrets out of refusals: what a build printed stands in them.
+func (r *run) redactAll(all []verdict.Refusal) []verdict.Refusal {
+	for i := range all {
+		all[i].Detail = r.redact.String(all[i].Detail)
+		for j := range all[i].Hints {
+			all[i].Hints[j] = r.redact.String(all[i].Hints[j])
+		}
+	}
+	return all
 }
 
 // within bounds ctx by the time that is left for install and agents.

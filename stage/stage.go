@@ -15,6 +15,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -27,7 +28,6 @@ type Request struct {
 	Branch   string // empty: from the config's template
 	Worktree string // empty: the one that has the branch checked out, else a temporary one
 	Ref      string // judge this commit instead of a branch's head; nothing is committed
-	Base     string // overrides the config's default branch; usually empty
 
 	IssueBody []byte   // the issue's body; nil: the config's command, if any
 	Only      []string // assertion ids to check; the others stay unverified and nothing is committed
@@ -52,7 +52,7 @@ type Result struct {
 	RunID    string
 	RunDir   string // the run folder; empty where none could be made
 	Outcome  verdict.Outcome
-	Record   *verdict.Record   // nil where the run failed before anything was judged
+	Record   *verdict.Record   // nil where a shell was all that was asked for
 	Refusals []verdict.Refusal // of Outcome Refused
 	Failure  *Failure          // of Outcome Error
 	Recorded *Recorded         // nil where nothing was committed
@@ -112,13 +112,19 @@ func Run(ctx context.Context, req Request) Result {
 	)))
 }
 
-// Shell takes a ticket as far as an installed artifact in its box, then hands the box to use. path is what to put
-// first on PATH. What use returns is the run's error; nothing is judged or recorded.
-func Shell(ctx context.Context, req Request, use func(ctx context.Context, box sandbox.Sandbox, path []string) error) Result {
-	req.NoCommit = true
+// Inside is what a shell is given.
+type Inside struct {
+	Box          sandbox.Sandbox
+	Path         []string // what to put first on PATH
+	NotInstalled string   // why the artifact is not installed; empty where it is
+}
+
+// Shell takes a ticket as far as an installed artifact in its box, then hands the box to use. What use returns is the
+// run's error; nothing is judged or recorded.
+func Shell(ctx context.Context, req Request, use func(context.Context, Inside) error) Result {
 	r := newRun(req)
 	err := r.all(ctx, append(r.toInstalled(), step{"shell", func(ctx context.Context) error {
-		return use(ctx, r.box, r.path)
+		return use(ctx, Inside{Box: r.box, Path: r.path, NotInstalled: r.notInstalled})
 	}}))
 	return r.finish(err)
 }
@@ -160,12 +166,12 @@ func (r *run) all(ctx context.Context, steps []step) error {
 		r.record.Timings[s.name] = ms
 		done := event.Event{Type: event.StepFinished, Step: s.name, MS: ms}
 		if err != nil {
-			done.Detail = err.Error()
+			done.Detail = r.redact.String(err.Error())
 		}
 		r.events.Emit(done)
 		switch {
 		case err == nil:
-		case r.ticket != nil && r.box == nil && isRefusal(err):
+		case r.ticket != nil && r.box == nil && verdict.IsRefusal(err):
 			refused = append(refused, err)
 			if s.name == stepBuild || s.name == stepCollect || s.name == stepMaterialise {
 				return errors.Join(refused...)
@@ -182,7 +188,7 @@ func newRun(req Request) *run {
 	suffix := make([]byte, 3)
 	rand.Read(suffix) // never fails
 	id := fmt.Sprintf("%s-%s-%s", now.Format("20060102T150405"), req.Issue, hex.EncodeToString(suffix))
-	r := &run{req: req, events: &event.Stream{RunID: id, Issue: req.Issue}, log: req.Log.With().Str("issue", req.Issue).Str("run", id).Logger()}
+	r := &run{req: req, redact: redact.New(passedThrough(req.Config.Validate.Env, req.Environ)...), events: &event.Stream{RunID: id, Issue: req.Issue}, log: req.Log.With().Str("issue", req.Issue).Str("run", id).Logger()}
 	r.events.Add(logSink{r.log})
 	for _, s := range req.Sinks {
 		r.events.Add(s)
@@ -195,49 +201,11 @@ func newRun(req Request) *run {
 	return r
 }
 
-// refusals gathers every refusal in err's tree, in order.
-func refusals(err error) []verdict.Refusal {
-	switch e := err.(type) {
-	case nil:
-		return nil
-	case *verdict.Refusal:
-		return []verdict.Refusal{*e}
-	case interface{ Unwrap() []error }:
-		var all []verdict.Refusal
-		for _, one := range e.Unwrap() {
-			all = append(all, refusals(one)...)
-		}
-		return all
-	default:
-		return refusals(errors.Unwrap(err))
-	}
-}
-
-// isRefusal reports whether err is nothing but refusals; anything else in it is the environment's.
-func isRefusal(err error) bool {
-	switch e := err.(type) {
-	case nil:
-		return false
-	case *verdict.Refusal:
-		return true
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			if !isRefusal(one) {
-				return false
-			}
-		}
-		return true
-	default:
-		return isRefusal(errors.Unwrap(err))
-	}
-}
-
 // failure puts an error that is no refusal into words.
 func failure(step string, err error) *Failure {
-	f := fault.Of(err)
-	out := &Failure{Code: f.Code, Step: step, Message: err.Error(), Hints: f.Hints, Usage: f.Usage}
-	if errors.Is(err, context.Canceled) && f.Code == "internal" {
-		out.Code, out.Message = "interrupted", "interrupted during "+step
+	if errors.Is(err, context.Canceled) { // whatever else that made of it
+		return &Failure{Code: "interrupted", Step: step, Message: "interrupted during " + step}
 	}
-	return out
+	f := fault.Of(err)
+	return &Failure{Code: f.Code, Step: step, Message: err.Error(), Hints: f.Hints, Usage: f.Usage}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/proc"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
@@ -166,7 +168,9 @@ func TestEventsTellTheRunInOrder(t *testing.T) {
 	k := newKit(t, scripted(allMet))
 	res := k.run(verdict.Clear)
 	var steps []string
+	reviewed := false
 	for i, e := range *k.events {
+		reviewed = reviewed || e.Type == event.ReviewReported && e.Step == "record" && e.Detail == "acceptance-review-1.json"
 		if e.Seq != int64(i+1) || e.RunID != res.RunID {
 			t.Errorf("event %d is numbered %d of run %s", i+1, e.Seq, e.RunID)
 		}
@@ -177,6 +181,9 @@ func TestEventsTellTheRunInOrder(t *testing.T) {
 	want := []string{"resolve", "config", "contract", "build", "collect", "materialise", "start", "install", "validate", "judge", "record"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %v", steps)
+	}
+	if !reviewed {
+		t.Error("nothing told of the acceptance review")
 	}
 	f, err := os.Open(filepath.Join(res.RunDir, "events.jsonl"))
 	if err != nil {
@@ -222,9 +229,11 @@ func TestRefusalsOfBuildAndArtifacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, scripted(allMet))
 			k.req.Config.Validate.Build, k.req.Config.Validate.Artifacts = c.build, []string{c.artifacts}
-			k.req.Config.Validate.BuildTimeout = 500 * time.Millisecond
+			if c.want == verdict.BuildTimeout {
+				k.req.Config.Validate.BuildTimeout = 500 * time.Millisecond
+			}
 			res := k.run(verdict.Refused)
-			if got := reasons(res); !slices.Contains(got, c.want) {
+			if got := slices.Compact(reasons(res)); !slices.Equal(got, []verdict.Reason{c.want}) {
 				t.Errorf("reasons %v, want %s", got, c.want)
 			}
 		})
@@ -245,21 +254,98 @@ func TestStaleArtifactIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestLosingTheBoxIsIncompleteUnlessTheEngineIsGone(t *testing.T) {
-	lose := func(engine bool) scripted {
+// A subject can take its box with it on purpose; before any of it ran, or where the engine is gone, it cannot.
+func TestLosingTheBoxIsIncompleteWhereTheSubjectCanHaveDoneIt(t *testing.T) {
+	lose := func(lost sandbox.LostError) scripted {
 		return func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
 			report, _ := allMet(ctx, box, task)
-			return report, &sandbox.LostError{Cause: sandbox.CauseMemory, Engine: engine}
+			return report, &lost
 		}
 	}
-	res := newKit(t, lose(false)).run(verdict.Incomplete)
+	res := newKit(t, lose(sandbox.LostError{Cause: sandbox.CauseMemory, Started: true})).run(verdict.Incomplete)
 	if len(res.Record.Diagnostics) == 0 || res.Record.Diagnostics[0].Code != verdict.BoxLost || res.Recorded == nil {
 		t.Errorf("diagnostics %+v, recorded %+v", res.Record.Diagnostics, res.Recorded)
 	}
-	res = newKit(t, lose(true)).run(verdict.Error)
-	if res.ExitCode() != 6 || res.Recorded != nil {
+	for _, lost := range []sandbox.LostError{{Engine: true, Started: true}, {Started: false}} {
+		res = newKit(t, lose(lost)).run(verdict.Error)
+		if res.ExitCode() != 6 || res.Recorded != nil {
+			t.Errorf("%+v: exit code %d, recorded %+v", lost, res.ExitCode(), res.Recorded)
+		}
+	}
+}
+
+// An engine that hangs until the time is over is still the engine's fault.
+func TestLostEngineIsNotTheDeadline(t *testing.T) {
+	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		<-ctx.Done()
+		return verdict.Report{}, &sandbox.LostError{Engine: true, Started: true}
+	}))
+	k.req.Config.Validate.Timeout = 300 * time.Millisecond
+	if res := k.run(verdict.Error); res.ExitCode() != 6 || res.Recorded != nil {
 		t.Errorf("exit code %d, recorded %+v", res.ExitCode(), res.Recorded)
 	}
+}
+
+func TestBuildThatChangesTrackedFilesIsPutBackAndNamed(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.req.Config.Validate.Build += " && echo changed >tool && rm .gitignore && echo new >left"
+	res := k.run(verdict.Clear)
+	if got := k.git("status", "--porcelain"); got != "?? left" {
+		t.Errorf("status is %q", got)
+	}
+	if len(res.Record.Findings) != 1 || res.Record.Findings[0].Severity != verdict.SeverityNote || !strings.Contains(res.Record.Findings[0].Text, `".gitignore", "tool"`) {
+		t.Errorf("findings %+v", res.Record.Findings)
+	}
+	if len(res.Hints) != 1 || !strings.Contains(res.Hints[0], `"left"`) {
+		t.Errorf("hints %q", res.Hints)
+	}
+	if err := os.Remove(filepath.Join(k.dir, "left")); err != nil {
+		t.Fatal(err)
+	}
+	k.req.Config.Validate.Build = "echo changed >tool; exit 1"
+	k.run(verdict.Refused)
+	if got := k.git("status", "--porcelain"); got != "" {
+		t.Errorf("after a build that failed the status is %q", got)
+	}
+}
+
+// What a build commits, or somebody else meanwhile, was never agreed to be judged.
+func TestBuildThatMovesTheBranchIsAnError(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.req.NoCommit = true
+	k.req.Config.Validate.Build += " && git commit -q --allow-empty -m sneak"
+	res := k.run(verdict.Error)
+	if res.Failure.Code != "branch_moved" || res.Failure.Step != "collect" {
+		t.Errorf("failure %+v", res.Failure)
+	}
+}
+
+func TestEngineThatCannotBeUsedIsSaidBeforeTheBuild(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.req.Engine = &sandboxtest.Fake{CheckError: fault.Env("docker_unreachable", errors.New("no daemon"), "start one")}
+	k.req.Config.Validate.Build = "touch built; exit 1"
+	res := k.run(verdict.Error)
+	if res.Failure.Code != "docker_unreachable" || len(res.Failure.Hints) != 1 {
+		t.Errorf("failure %+v", res.Failure)
+	}
+	if _, err := os.Stat(filepath.Join(k.dir, "built")); err == nil {
+		t.Error("it was built all the same")
+	}
+}
+
+func TestTicketsThatShareAWorktreeDoNotRunAtOnce(t *testing.T) {
+	k := newKit(t)
+	k.git("branch", "trkr/8")
+	k.req.Agents = []validator.Agent{scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		second := k.req
+		second.Issue, second.Branch, second.Sinks = "8", "trkr/7", nil
+		second.Config.Ticket.Dir = ".trkr/tickets/7"
+		if res := stage.Run(ctx, second); res.Failure == nil || res.Failure.Code != "busy" {
+			t.Errorf("the second ticket ended with %+v, refusals %+v", res.Failure, res.Refusals)
+		}
+		return allMet(ctx, box, task)
+	})}
+	k.run(verdict.Clear)
 }
 
 func TestTimePassedIsIncomplete(t *testing.T) {
@@ -295,6 +381,11 @@ func TestOnlySomeAssertionsAreNeverClearAndNeverCommitted(t *testing.T) {
 	if res.Recorded != nil || res.Record.Criteria[0].Status != verdict.Unverified || res.Record.Criteria[1].Status != verdict.Met {
 		t.Errorf("recorded %+v, criteria %+v", res.Recorded, res.Record.Criteria)
 	}
+	k.req.Agents = []validator.Agent{scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
+		task.Assertions = task.Contract.Assertions // an agent may report on everything
+		return allMet(ctx, box, task)
+	})}
+	k.run(verdict.Incomplete)
 	k.req.Only = []string{"VAL-9"}
 	if res := k.run(verdict.Error); res.ExitCode() != 5 {
 		t.Errorf("exit code %d for an unknown assertion", res.ExitCode())
@@ -325,11 +416,11 @@ func TestMovedBranchIsAnErrorAndLosesNothing(t *testing.T) {
 func TestInterruptIsNoVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
-		cancel(errors.New("interrupted"))
+		cancel(fmt.Errorf("interrupted by a signal: %w", context.Canceled))
 		return allMet(ctx, box, task)
 	}))
 	res := stage.Run(ctx, k.req)
-	if res.Outcome != verdict.Error || res.Recorded != nil {
+	if res.Outcome != verdict.Error || res.Recorded != nil || res.Failure.Code != "interrupted" {
 		t.Errorf("an interrupted run ended %q, recorded %+v", res.Outcome, res.Recorded)
 	}
 }
@@ -377,6 +468,10 @@ func TestValuesPassedByNameAreRedacted(t *testing.T) {
 	}
 	if strings.Contains(k.git("show", "trkr/7:.trkr/tickets/7/validation.md"), "hunter2") {
 		t.Error("validation.md holds the secret")
+	}
+	k.req.Config.Validate.Build = `echo "token is $TOKEN"; exit 1`
+	if res := k.run(verdict.Refused); strings.Contains(fmt.Sprint(res.Refusals, res.Record), "hunter2") {
+		t.Errorf("the refusal holds the secret: %+v", res.Refusals)
 	}
 	log, err := os.ReadFile(filepath.Join(res.RunDir, "build.log"))
 	if err != nil || !strings.Contains(string(log), "token is [REDACTED]") {

@@ -1,6 +1,9 @@
 package verdict
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SchemaVersion of Record. A reader refuses any other.
 const SchemaVersion = 1
@@ -87,4 +90,16 @@ type ConfigRef struct {
 // Tool is the program that wrote the record.
 type Tool struct {
 	Version string `json:"version"`
+}
+
+// SaysTheSame reports whether two records give the same verdict of the same subject by the same agents, so that the
+// later one need not be committed. Evidence, which holds times, the commit and the place may differ.
+func (r Record) SaysTheSame(other Record) bool {
+	return r.Issue == other.Issue && r.Outcome == other.Outcome && r.Verdict == other.Verdict &&
+		r.Subject.Tree == other.Subject.Tree && r.Subject.Dirty == other.Subject.Dirty &&
+		r.Subject.ContractDigest == other.Subject.ContractDigest && r.Subject.ManifestDigest == other.Subject.ManifestDigest &&
+		r.Config.Digest == other.Config.Digest && slices.Equal(r.Agents, other.Agents) &&
+		slices.EqualFunc(r.Criteria, other.Criteria, func(a, b Criterion) bool { return a.ID == b.ID && a.Text == b.Text && a.Status == b.Status }) &&
+		slices.EqualFunc(r.Findings, other.Findings, func(a, b Finding) bool { return a.ID == b.ID && a.Severity == b.Severity }) &&
+		slices.EqualFunc(r.Diagnostics, other.Diagnostics, func(a, b Diagnostic) bool { return a.Code == b.Code })
 }

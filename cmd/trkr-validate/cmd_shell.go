@@ -59,12 +59,15 @@ func (a *app) shell(cmd *cobra.Command, o shellOptions, arg string) error {
 	p := a.progress()
 	req.Sinks = append(req.Sinks, p)
 	entered := false
-	r := stage.Shell(cmd.Context(), req, func(ctx context.Context, box sandbox.Sandbox, path []string) error {
+	r := stage.Shell(cmd.Context(), req, func(ctx context.Context, in stage.Inside) error {
 		if err := p.Close(); err != nil {
 			return err
 		}
 		entered = true
-		return a.enter(ctx, issue, box, path)
+		if in.NotInstalled != "" {
+			say(a.err, "warning: ", in.NotInstalled)
+		}
+		return a.enter(ctx, issue, in.Box, in.Path)
 	})
 	if !entered {
 		if err := p.Close(); err != nil {

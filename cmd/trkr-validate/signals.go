@@ -50,7 +50,7 @@ func interruptible(stderr io.Writer) (ctx context.Context, i *interruption, stop
 					os.Exit(int(i.exit()))
 				}
 				fmt.Fprintf(stderr, "%s: tidying up; once more ends at once\n", s)
-				cancel(fmt.Errorf("interrupted by a signal (%s)", s))
+				cancel(fmt.Errorf("interrupted by a signal (%s): %w", s, context.Canceled))
 			}
 		}
 	}()

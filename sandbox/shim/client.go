@@ -135,6 +135,9 @@ func (c *client) listen() {
 func (c *client) lose(err error) {
 	c.losing.Do(func() {
 		c.lost = c.ask(err)
+		c.mu.Lock()
+		c.lost.Started = c.runs > 0
+		c.mu.Unlock()
 		close(c.gone)
 		c.mux.Close()
 	})

@@ -1,0 +1,65 @@
+package ticket
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// Unmoved checks that the ticket's worktree still stands on the ticket's commit. Otherwise it is an environment error
+// with the code branch_moved: somebody, or the build, committed meanwhile, and what lies there is something else.
+func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
+	at, err := r.inWorktree(ctx, t.Worktree)
+	if err != nil {
+		return err
+	}
+	head, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--verify", "--end-of-options", "HEAD^{commit}"}})
+	if err != nil {
+		return fmt.Errorf("looking at the head of %q: %w", t.Worktree, err)
+	}
+	if head != t.Commit {
+		return fault.Envf("branch_moved", []string{"run again: the verdict would be about another commit"}, "%q moved from %s to %s during the build", t.Worktree, short(t.Commit), short(head))
+	}
+	return nil
+}
+
+// Restore puts files that the ticket's commit holds back to what it holds, in the index and on disk. Paths are as
+// Changes gives them, and all of them must be in the commit; those of submodules are passed over. No filter runs: what
+// is kept through one is restored as it is stored.
+func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
+	at, err := r.inWorktree(ctx, t.Worktree)
+	if err != nil {
+		return err
+	}
+	out, err := r.git.output(ctx, call{at: at, slow: true, args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", t.Commit}})
+	if err != nil {
+		return fmt.Errorf("listing the files of %s: %w", short(t.Commit), err)
+	}
+	held := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		held[name] = true
+	}
+	var list strings.Builder
+	for _, p := range paths {
+		if held[p] {
+			list.WriteString(p + "\x00")
+		}
+	}
+	if list.Len() == 0 {
+		return nil
+	}
+	env, err := r.quiet(ctx, at)
+	if err != nil {
+		return err
+	}
+	_, err = r.git.output(ctx, call{
+		at: at, env: append(env, "GIT_LITERAL_PATHSPECS=1"), slow: true, stdin: strings.NewReader(list.String()),
+		args: []string{"restore", "--quiet", "--staged", "--worktree", "--source=" + t.Commit, "--pathspec-from-file=-", "--pathspec-file-nul"},
+	})
+	if err != nil {
+		return fmt.Errorf("putting back what the build changed: %w", err)
+	}
+	return nil
+}
