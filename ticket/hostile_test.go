@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,16 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 				t.Errorf("tracked: %v", err)
 			}
 			if _, err := r.Contract(ctx, tk, nil); err != nil {
+				t.Error(err)
+			}
+			write(t, filepath.Join(tk.Worktree, "src/a.go"), "changed by the build\n")
+			if changed, err := r.Changes(ctx, tk); err != nil || !slices.Equal(changed, []string{"src/a.go"}) {
+				t.Errorf("changes of the build %q, %v", changed, err)
+			}
+			if err := r.Restore(ctx, tk, []string{"src/a.go", "not-in-the-commit"}); err != nil {
+				t.Error(err)
+			}
+			if err := r.Unmoved(ctx, tk); err != nil {
 				t.Error(err)
 			}
 			if _, err := r.Record(ctx, tk, []byte("x\n"), "m"); err != nil {
