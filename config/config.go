@@ -3,7 +3,7 @@ package config
 
 import "time"
 
-// Config is what is in force for a run. Every limit is positive; Load sees to it.
+// Config is what is in force for a run. Every limit is positive; Resolve sees to it.
 type Config struct {
 	Ticket   Ticket
 	Issue    Issue

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,10 +71,8 @@ func template(also check) kind[string] {
 
 func oneOf(words ...string) kind[string] {
 	return text(func(s string) (string, string) {
-		for _, w := range words {
-			if s == w {
-				return "", ""
-			}
+		if slices.Contains(words, s) {
+			return "", ""
 		}
 		hint := ""
 		if near := Nearest(s, words); near != "" {

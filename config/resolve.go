@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -98,7 +99,7 @@ func UnknownEnv(environ []string) (problems []Problem, others []string) {
 	for _, e := range environ {
 		full, value, _ := strings.Cut(e, "=")
 		name, ours := strings.CutPrefix(full, EnvPrefix)
-		if !ours || value == "" || exact(name, names) {
+		if !ours || value == "" || slices.Contains(names, name) {
 			continue
 		}
 		if near := Nearest(name, names); near != "" {
@@ -108,15 +109,6 @@ func UnknownEnv(environ []string) (problems []Problem, others []string) {
 		}
 	}
 	return problems, others
-}
-
-func exact(name string, names []string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // Digest binds a record to what was in force: "sha256:..." over the canonical form of ticket and validate without
