@@ -152,13 +152,13 @@ func TestMissing(t *testing.T) {
 	if len(r.Hints) != 1 {
 		t.Errorf("hints %q", r.Hints)
 	}
-	for file, hint := range map[string]string{"go.mod": "go build", "package.json": "npm pack", "Cargo.toml": "cargo build", "Makefile": `"make"`, "pyproject.toml": "-m build"} {
+	for _, file := range []string{"go.mod", "package.json", "Cargo.toml", "Makefile", "GNUmakefile", "pyproject.toml"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		r := refusal(t, second(Run(t.Context(), Request{Dir: dir})), verdict.BuildMissing)
-		if len(r.Hints) != 1 || !strings.Contains(r.Hints[0], file) || !strings.Contains(r.Hints[0], hint) {
+		if len(r.Hints) != 1 || !strings.Contains(r.Hints[0], file) || !strings.Contains(r.Hints[0], "trkr-validate init writes a configuration for it") {
 			t.Errorf("%s: hints %q", file, r.Hints)
 		}
 	}

@@ -1,38 +1,35 @@
 package build
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
-// kinds of projects that a hint can be given for, the likelier first: a Makefile knows best how its project is built.
-var kinds = []struct{ file, build, artifacts string }{
-	{"Makefile", "make", "bin/*"},
-	{"go.mod", "mkdir -p dist && CGO_ENABLED=0 go build -o dist/ ./...", "dist/*"},
-	{"Cargo.toml", "cargo build --release", "target/release/NAME"},
-	{"pnpm-lock.yaml", "pnpm install --frozen-lockfile && pnpm run --if-present build && npm pack", "*.tgz"},
-	{"package.json", "npm ci && npm run --if-present build && npm pack", "*.tgz"},
-	{"pyproject.toml", "python3 -m build --wheel", "dist/*.whl"},
+// kinds are the files by which a project is known, the one that decides first.
+var kinds = []string{"go.mod", "package.json", "pyproject.toml", "Cargo.toml", "GNUmakefile", "makefile", "Makefile"}
+
+// Kind is the file in dir that tells how its project is built, such as go.mod; empty where none does. It is looked at
+// and never opened: the file may be anything.
+func Kind(dir string) string {
+	i := slices.IndexFunc(kinds, func(file string) bool {
+		info, err := os.Lstat(filepath.Join(dir, file))
+		return err == nil && info.Mode().IsRegular()
+	})
+	if i < 0 {
+		return ""
+	}
+	return kinds[i]
 }
 
-// Missing refuses a build without a command and tells what to write for what it sees in the worktree.
+// Missing refuses a build without a command and tells how to get one for what it sees in the worktree.
 func Missing(dir string) error {
 	r := &verdict.Refusal{Reason: verdict.BuildMissing, Detail: "validate.build is empty: nothing says how the artifact is made"}
-	for _, k := range kinds {
-		// Looked at, never opened: the file may be anything.
-		info, err := os.Lstat(filepath.Join(dir, k.file))
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		r.Hints = append(r.Hints, fmt.Sprintf(`there is a %s: write "build": %q, "artifacts": [%q] under "validate" in .trkr/config.json`, k.file, k.build, k.artifacts))
-		if k.file == "pnpm-lock.yaml" {
-			break // a package.json is there as well
-		}
-	}
-	if r.Hints == nil {
+	if kind := Kind(dir); kind != "" {
+		r.Hints = []string{"there is a " + kind + ": trkr-validate init writes a configuration for it, or shows what to add to the one that is there"}
+	} else {
 		r.Hints = []string{`write "build": "the command that makes it", "artifacts": ["what it makes"] under "validate" in .trkr/config.json`}
 	}
 	return r

@@ -9,15 +9,21 @@ import (
 	"testing"
 )
 
-// Require goes on where err is nil. Otherwise the engine cannot be used here: the test fails if TRKR_REQUIRE_ENGINES
-// (a list with commas, "docker,gvisor") names it, else it is skipped with err and detail as the reason.
+// Required tells whether TRKR_REQUIRE_ENGINES (a list with commas, "docker,gvisor") names an engine: tests that need
+// it must then not be passed over.
+func Required(engine string) bool {
+	return slices.Contains(strings.Split(os.Getenv("TRKR_REQUIRE_ENGINES"), ","), engine)
+}
+
+// Require goes on where err is nil. Otherwise the engine cannot be used here: the test fails if the engine is Required,
+// else it is skipped with err and detail as the reason.
 func Require(t testing.TB, engine string, err error, detail ...string) {
 	t.Helper()
 	if err == nil {
 		return
 	}
 	why := engine + " cannot be used here: " + err.Error() + " " + strings.Join(detail, " ")
-	if slices.Contains(strings.Split(os.Getenv("TRKR_REQUIRE_ENGINES"), ","), engine) {
+	if Required(engine) {
 		t.Fatal(why)
 	}
 	t.Skip(why)
