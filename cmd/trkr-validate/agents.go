@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/validator/command"
@@ -8,8 +10,8 @@ import (
 )
 
 // agents builds the agents of a configuration in the order in which they are asked. It is the explicit list of the
-// kinds that there are.
-func agents(configured []config.Agent) []validator.Agent {
+// kinds that there are. One that it does not know is an error: a run with fewer judges than were asked for is none.
+func agents(configured []config.Agent) ([]validator.Agent, error) {
 	var all []validator.Agent
 	for _, a := range configured {
 		switch a.Kind {
@@ -17,7 +19,9 @@ func agents(configured []config.Agent) []validator.Agent {
 			all = append(all, probe.New())
 		case "command":
 			all = append(all, command.New(a.Command))
+		default:
+			return nil, fmt.Errorf("no agent is made for the kind %q", a.Kind)
 		}
 	}
-	return all
+	return all, nil
 }

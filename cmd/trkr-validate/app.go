@@ -76,11 +76,11 @@ func execute(args []string, s streams) exitCode {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	err := root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
 	if !a.json && wantsJSON(args) { // the command line was wrong before the flag was reached
 		a.json = true
 	}
-	return a.end(err)
+	return a.end(called.Name(), err)
 }
 
 // wantsJSON looks for --json where flags could not be read.
@@ -97,12 +97,12 @@ func wantsJSON(args []string) bool {
 }
 
 // end says what went wrong, in words or as the JSON document, and returns the exit code.
-func (a *app) end(err error) exitCode {
+func (a *app) end(command string, err error) exitCode {
 	code := exitClear
 	if said, ok := errors.AsType[exitWith](err); ok {
 		code = said.code
 	} else if err != nil {
-		f := describe(err)
+		f := describe(err, command)
 		code = f.exit
 		if interrupted := a.interrupted.exit(); interrupted != 0 {
 			code = interrupted

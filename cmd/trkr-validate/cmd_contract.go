@@ -78,7 +78,7 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		}
 		text, err := repo.Contract(ctx, t, body)
 		if err != nil {
-			return err
+			return during("contract", err)
 		}
 		doc := contractJSON{SchemaVersion: 1, Issue: t.Issue, Commit: t.Commit, Source: text.Source, Digest: text.Contract.Digest(), Warnings: []string{}}
 		for _, one := range text.Contract.Assertions {
@@ -108,7 +108,7 @@ func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, arg s
 	}
 	repo, err := ticket.Open(ctx, a.directory)
 	if err != nil {
-		return err
+		return during("resolve", err)
 	}
 	q := ticket.Query{
 		Issue: issue, Branch: o.branch, Ref: o.ref,
@@ -119,7 +119,7 @@ func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, arg s
 	}
 	t, err := repo.Resolve(ctx, q)
 	if err != nil {
-		return err
+		return during("resolve", err)
 	}
 	err = use(repo, t)
 	if cerr := t.Close(); err == nil {

@@ -47,7 +47,12 @@ func (a *app) init() error {
 	if root == "" {
 		return fault.Usagef("no_repository", []string{"run it in a git repository, or point at one with -C"}, "%s lies in no git repository", a.directory)
 	}
-	p := seen(root)
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return fault.Env("folder", err)
+	}
+	defer dir.Close()
+	p := seen(dir)
 	doc := initJSON{SchemaVersion: 1, Root: root, Kind: p.kind, Build: p.build, Artifacts: orEmpty(p.artifacts), Written: []string{}, Kept: []string{}}
 	note := func(name string, wrote bool, err error) error {
 		if wrote {
@@ -57,11 +62,6 @@ func (a *app) init() error {
 		}
 		return err
 	}
-	dir, err := os.OpenRoot(root)
-	if err != nil {
-		return fault.Env("folder", err)
-	}
-	defer dir.Close()
 	if err := dir.MkdirAll(".trkr", 0o755); err != nil {
 		return fault.Env("folder", fmt.Errorf("making .trkr: %w", err))
 	}
@@ -102,6 +102,15 @@ func (p project) config() []byte {
 	return b.Bytes()
 }
 
+// inJSON is a value as a person would paste it into the file.
+func inJSON(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // strings and lists of them
+	return strings.TrimSpace(b.String())
+}
+
 // writeNew writes a file that is not there yet; through a link that was planted it never does.
 func writeNew(root *os.Root, name string, content []byte) (bool, error) {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -120,7 +129,7 @@ func writeNew(root *os.Root, name string, content []byte) (bool, error) {
 
 // ignore adds the lines that an ignore file does not hold yet and tells whether it had to.
 func ignore(root *os.Root, name string, lines ...string) (bool, error) {
-	old, err := root.ReadFile(name)
+	old, err := readFile(root, name, maxManifest)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fault.Env("folder", fmt.Errorf("reading %s: %w", name, err))
 	}
@@ -162,6 +171,9 @@ func initText(p project, doc initJSON) string {
 	switch {
 	case len(doc.Kept) > 0 && doc.Kept[0] == config.Name:
 		fmt.Fprintf(&b, "  1. look at %s: trkr-validate config prints what it amounts to\n", config.Name)
+		if p.kind != "" {
+			fmt.Fprintf(&b, "     for a %s, \"validate\" could hold\n       \"build\": %s,\n       \"artifacts\": %s\n", p.kind, inJSON(p.build), inJSON(p.artifacts))
+		}
 	case p.kind == "":
 		fmt.Fprintf(&b, "  1. nothing here says how it is built: fill in validate.build and validate.artifacts in %s\n", config.Name)
 	default:

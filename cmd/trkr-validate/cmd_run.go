@@ -80,7 +80,10 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 
 	p := a.progress()
 	request.Sinks = append(request.Sinks, p)
-	results := validate(cmd.Context(), request, issues, o.jobs)
+	var results []result
+	for _, r := range validate(cmd.Context(), request, issues, o.jobs) {
+		results = append(results, result{Result: r})
+	}
 	if err := p.Close(); err != nil {
 		return err
 	}
@@ -138,8 +141,11 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 	}
 	req := stage.Request{
 		Dir: a.directory, Branch: t.branch, Ref: t.ref,
-		Config: s.Config, ConfigRef: s.ref(root), Agents: agents(s.Validate.Agents),
+		Config: s.Config, ConfigRef: s.ref(root),
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
+	}
+	if req.Agents, err = agents(s.Validate.Agents); err != nil {
+		return stage.Request{}, during("config", err)
 	}
 	if t.worktree != "" {
 		req.Worktree = a.path(t.worktree)
@@ -150,7 +156,7 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		}
 	}
 	if req.Engine, req.EngineReason, err = choose(cmd.Context(), engines(), s.Validate.Engine, s.Validate.Image); err != nil {
-		return stage.Request{}, err
+		return stage.Request{}, during("start", err)
 	}
 	return req, nil
 }
@@ -210,10 +216,10 @@ func validate(ctx context.Context, req stage.Request, issues []string, jobs int)
 }
 
 // finish reports the results and says how the program ends.
-func (a *app) finish(cmd *cobra.Command, results []stage.Result) error {
+func (a *app) finish(cmd *cobra.Command, results []result) error {
 	codes := make([]exitCode, len(results))
 	for i, r := range results {
-		codes[i] = exitCode(r.ExitCode())
+		codes[i] = r.exit()
 	}
 	code := worst(codes)
 	if interrupted := a.interrupted.exit(); interrupted != 0 {
@@ -240,8 +246,8 @@ func (a *app) finish(cmd *cobra.Command, results []stage.Result) error {
 }
 
 // explain says on stderr what kept a ticket from being judged, and what to do.
-func (a *app) explain(cmd *cobra.Command, r stage.Result) {
-	if f := failureOf(r); f != nil {
+func (a *app) explain(cmd *cobra.Command, r result) {
+	if f := failureOf(r.Result); f != nil {
 		if slices.ContainsFunc(r.Refusals, func(x verdict.Refusal) bool { return x.Reason == verdict.TicketNotFound }) {
 			var names []string
 			for _, c := range cmd.Root().Commands() {
@@ -254,7 +260,7 @@ func (a *app) explain(cmd *cobra.Command, r stage.Result) {
 		f.print(a.err)
 	}
 	hints := r.Hints
-	if hint := openHint(r); hint != "" {
+	if hint := openHint(r.Result); hint != "" {
 		hints = append(hints, hint)
 	}
 	for _, hint := range hints {
@@ -270,7 +276,7 @@ func (a *app) progress() printer {
 	case terminal(a.err) && os.Getenv("TERM") != "dumb":
 		return newLive(a)
 	default:
-		return &plain{to: a.err}
+		return &lineByLine{to: a.err}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,8 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show <issue>",
 		Short: "Show the last verdict of a ticket again",
 		Long: `Show the last verdict of a ticket again: the validation.md that its branch holds, or the newest run that is kept
-here, whichever is later. The exit code is that of the outcome.`,
+here, whichever is later. The exit code is that of the outcome; where the verdict is about other code than what the
+branch holds now it is stale, and the exit code is 3.`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, o, args[0]) },
 	}
@@ -40,57 +40,91 @@ func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 	if err != nil {
 		return err
 	}
-	repo, err := ticket.Open(ctx, a.directory)
-	if err != nil {
-		return err
-	}
-	runs, err := readRuns(repo.Root())
-	if err != nil {
-		return err
-	}
-	var last stage.Result
-	for _, r := range runs { // oldest first
-		if r.Record.Issue == issue && judged(r.Outcome) {
-			last = r
+	return a.withHistory(cmd, func(h history) error {
+		var told []result
+		last, ok, err := h.newest(issue)
+		if err != nil {
+			return err
 		}
-	}
-	var committed *stage.Result
-	err = a.withTicket(ctx, s, o, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		var err error
-		committed, err = recorded(ctx, repo, t)
-		return err
+		if ok {
+			told = append(told, result{Result: last})
+		}
+		tree := "" // of what would be judged now
+		lost := a.withTicket(ctx, s, o, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
+			tree = t.Tree
+			committed, err := recorded(ctx, repo, t)
+			if committed != nil {
+				told = append(told, h.reconcile(*committed))
+			}
+			return err
+		})
+		if lost != nil && (len(told) == 0 || !verdict.IsRefusal(lost)) { // the branch may be gone, its runs are not
+			return lost
+		}
+		if len(told) == 0 {
+			return fault.Usagef("no_verdict", []string{"trkr-validate " + issue}, "issue %s has no verdict yet", issue)
+		}
+		for i := range told {
+			told[i].stale = stale(told[i].Record, tree)
+		}
+		r := choice(told)
+		if r.stale != "" {
+			r.Hints = append(r.Hints, "what the ticket is now was not judged: trkr-validate "+issue+" runs it again")
+			if lost != nil {
+				r.Hints[len(r.Hints)-1] = lost.Error()
+			}
+		}
+		return a.finish(cmd, []result{r})
 	})
-	if err != nil && (last.Record == nil || len(refusalsIn(err)) == 0) { // the branch may be gone, its runs are not
-		return err
-	}
-	if committed != nil {
-		same := last.Record != nil && sayTheSame(*last.Record, *committed.Record)
-		if same {
-			committed.RunDir = last.RunDir
-		}
-		if same || last.Record == nil || !last.Record.StartedAt.After(committed.Record.StartedAt) {
-			last = *committed
-		}
-	}
-	if last.Record == nil {
-		return fault.Usagef("no_verdict", []string{"trkr-validate " + issue}, "issue %s has no verdict yet", issue)
-	}
-	return a.finish(cmd, []stage.Result{last})
 }
 
-// sayTheSame tells whether two records judge the same tree alike: the later one was then not committed again.
-func sayTheSame(a, b verdict.Record) bool {
-	return a.Outcome == b.Outcome && a.Subject.Tree == b.Subject.Tree &&
-		slices.EqualFunc(a.Criteria, b.Criteria, func(x, y verdict.Criterion) bool { return x.ID == y.ID && x.Status == y.Status })
+// stale tells why a record is not about a tree, which is empty where there is none to compare with.
+func stale(record *verdict.Record, tree string) string {
+	switch {
+	case tree == "":
+		return "there is no branch to compare it with"
+	case record.Subject.Tree != tree:
+		return "the branch has moved on since"
+	case record.Subject.Dirty:
+		return "it is about changes that were never committed"
+	}
+	return ""
 }
 
-// judged tells whether a run came to a verdict.
-func judged(o verdict.Outcome) bool {
-	return o == verdict.Clear || o == verdict.Blocking || o == verdict.Incomplete
+// choice is the verdict that is shown: of the newest run and the committed one, which comes last, one about what the
+// ticket is now; of two such the later one, told as committed where both say the same.
+func choice(told []result) result {
+	run, committed := told[0], told[len(told)-1]
+	switch {
+	case len(told) == 1:
+	case run.Record.SaysTheSame(*committed.Record) && committed.Outcome == run.Outcome:
+		committed.RunDir = run.RunDir
+	case (run.stale == "") != (committed.stale == ""):
+		if run.stale == "" {
+			return run
+		}
+	case run.Record.StartedAt.After(committed.Record.StartedAt):
+		return run
+	}
+	return committed
+}
+
+// reconcile gives the verdict of a branch the ending of the run that committed it, where that run is kept here: it may
+// have gone wrong after all.
+func (h history) reconcile(committed result) result {
+	r, ok := h.find(committed.RunID)
+	if !ok || r.issue != committed.Issue {
+		return committed
+	}
+	committed.RunDir = h.path(r)
+	if outcome, failed := h.ending(r); !judged(outcome) {
+		committed.Outcome, committed.Failure = outcome, failed
+	}
+	return committed
 }
 
 // recorded reads the verdict that a ticket's branch holds; nil where it holds none.
-func recorded(ctx context.Context, repo *ticket.Repo, t *ticket.Ticket) (*stage.Result, error) {
+func recorded(ctx context.Context, repo *ticket.Repo, t *ticket.Ticket) (*result, error) {
 	name := path.Join(t.Dir, ticket.RecordName)
 	raw, err := repo.File(ctx, t.Commit, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +140,8 @@ func recorded(ctx context.Context, repo *ticket.Repo, t *ticket.Ticket) (*stage.
 	if record.Issue != t.Issue {
 		return nil, fault.Envf("record_invalid", nil, "%s at %s is about issue %q", name, short(t.Commit), record.Issue)
 	}
-	return &stage.Result{
+	return &result{again: true, Result: stage.Result{
 		Issue: t.Issue, RunID: record.RunID, Outcome: record.Outcome, Record: &record,
-		Recorded: &stage.Recorded{Commit: t.Commit, Path: name},
-	}, nil
+		Recorded: &stage.Recorded{Path: name},
+	}}, nil
 }

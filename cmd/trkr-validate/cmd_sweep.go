@@ -8,6 +8,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/ticket"
 )
 
@@ -19,7 +20,7 @@ func (a *app) sweepCommand() *cobra.Command {
 		Long: `Remove what runs that were cut short left behind: boxes of every engine that answers, and temporary worktrees of
 this repository. What belongs to a run that still lives, or to another user, is not touched.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, dryRun) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, engines(), dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name the boxes; worktrees are left alone")
 	return cmd
@@ -29,6 +30,7 @@ type sweptJSON struct {
 	SchemaVersion int         `json:"schemaVersion"`
 	DryRun        bool        `json:"dryRun"`
 	Swept         []sweptItem `json:"swept"`
+	Error         *errorJSON  `json:"error"`
 }
 
 type sweptItem struct {
@@ -36,7 +38,7 @@ type sweptItem struct {
 	Name string `json:"name"`
 }
 
-func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
+func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun bool) error {
 	ctx := cmd.Context()
 	doc := sweptJSON{SchemaVersion: 1, DryRun: dryRun, Swept: []sweptItem{}}
 	var errs []error
@@ -48,7 +50,7 @@ func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
 			errs = append(errs, fmt.Errorf("sweeping %s: %w", kind, err))
 		}
 	}
-	for _, e := range engines() {
+	for _, e := range all {
 		if _, err := e.Check(ctx); err != nil {
 			// An engine that cannot start a box has none that we could end through it.
 			a.log.Info().Str("engine", e.Name()).Err(err).Msg("not swept")
@@ -71,11 +73,21 @@ func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
 			add("worktree", nil, err)
 		}
 	}
+	// What is gone is told in any case: nobody can list it again.
+	var failed error
 	if err := errors.Join(errs...); err != nil {
-		return fault.Env("sweep", err, "trkr-validate doctor shows what cannot be used here")
+		failed = fault.Env("sweep", err, "trkr-validate doctor shows what cannot be used here")
 	}
 	if a.json {
-		return a.writeJSON(doc)
+		code := exitClear
+		if failed != nil {
+			f := describe(failed, cmd.Name())
+			doc.Error, code = f.json(), f.exit
+		}
+		if err := a.writeJSON(doc); err != nil {
+			return err
+		}
+		return exitWith{code}
 	}
 	verb := "removed"
 	if dryRun {
@@ -86,8 +98,8 @@ func (a *app) sweep(cmd *cobra.Command, dryRun bool) error {
 			return err
 		}
 	}
-	if len(doc.Swept) == 0 && !a.quiet {
+	if len(doc.Swept) == 0 && failed == nil && !a.quiet {
 		return a.printf("nothing was left behind\n")
 	}
-	return nil
+	return failed
 }

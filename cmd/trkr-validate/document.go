@@ -31,10 +31,11 @@ type resultJSON struct {
 	Refusals []verdict.Refusal `json:"refusals"`
 	Error    *errorJSON        `json:"error"`
 	Recorded *recordedJSON     `json:"recorded"`
+	Stale    bool              `json:"stale,omitempty"` // of show: the verdict is not about what the ticket is now
 }
 
 type recordedJSON struct {
-	Commit string `json:"commit"`
+	Commit string `json:"commit,omitempty"` // left out where this call made none
 	Path   string `json:"path"`
 }
 

@@ -20,13 +20,13 @@ type silent struct{}
 func (silent) Emit(event.Event) {}
 func (silent) Close() error     { return nil }
 
-// plain writes a line for what a person would want to know in a log.
-type plain struct {
+// lineByLine writes a line for what a person would want to know in a log.
+type lineByLine struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-func (p *plain) Emit(e event.Event) {
+func (p *lineByLine) Emit(e event.Event) {
 	if line := plainLine(e); line != "" {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *plain) Emit(e event.Event) {
 	}
 }
 
-func (p *plain) Close() error { return nil }
+func (p *lineByLine) Close() error { return nil }
 
 func plainLine(e event.Event) string {
 	switch {

@@ -75,7 +75,7 @@ func TestLiveKeepsOneLinePerTicketBelowTheLog(t *testing.T) {
 
 func TestPlainLines(t *testing.T) {
 	var b strings.Builder
-	p := &plain{to: &b}
+	p := &lineByLine{to: &b}
 	emit(p, "7", event.Event{Type: event.RunStarted})
 	emit(p, "7", event.Event{Type: event.StepStarted, Step: "build"})
 	emit(p, "7", event.Event{Type: event.StepFinished, Step: "build", MS: 1500})

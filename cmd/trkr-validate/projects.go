@@ -3,9 +3,10 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/build"
 )
 
 // project is what init makes of a repository's root.
@@ -17,38 +18,40 @@ type project struct {
 	notes     []string // what a person should look at
 }
 
-// seen looks for the known kinds in order; the first one decides.
-func seen(root string) project {
+// maxManifest is far more than what a project says of itself.
+const maxManifest = 1 << 20
+
+// seen tells how the project at root is built. What it reads is bounded, and no link is followed: a checkout may hold
+// anything.
+func seen(dir *os.Root) project {
 	has := func(name string) bool {
-		info, err := os.Stat(filepath.Join(root, name))
-		return err == nil && !info.IsDir()
+		info, err := dir.Lstat(name)
+		return err == nil && info.Mode().IsRegular()
 	}
 	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join(root, name))
+		data, err := readFile(dir, name, maxManifest)
 		if err != nil {
 			return ""
 		}
 		return string(data)
 	}
-	switch {
-	case has("go.mod"):
+	switch kind := build.Kind(dir.Name()); kind {
+	case "":
+		return project{}
+	case "go.mod":
 		return project{
-			kind: "go.mod", build: "mkdir -p dist && CGO_ENABLED=0 go build -trimpath -o dist/ ./...",
+			kind: kind, build: "mkdir -p dist && CGO_ENABLED=0 go build -trimpath -o dist/ ./...",
 			artifacts: []string{"dist/*"}, ignore: []string{"/dist/"},
 		}
-	case has("package.json"):
-		return node(read("package.json"), has)
-	case has("pyproject.toml"):
+	case "package.json":
+		return node(read(kind), has)
+	case "pyproject.toml":
 		return python(has)
-	case has("Cargo.toml"):
-		return rust(read("Cargo.toml"), has)
+	case "Cargo.toml":
+		return rust(read(kind), has)
+	default:
+		return makefile(kind, read(kind))
 	}
-	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-		if has(name) {
-			return makefile(name, read(name))
-		}
-	}
-	return project{}
 }
 
 func node(manifest string, has func(string) bool) project {
@@ -105,11 +108,11 @@ var (
 )
 
 func rust(manifest string, has func(string) bool) project {
-	build := "cargo install --force --no-track --root dist"
+	command := "cargo install --force --no-track --root dist"
 	if has("Cargo.lock") {
-		build += " --locked"
+		command += " --locked"
 	}
-	p := project{kind: "Cargo.toml", build: build + " --path .", artifacts: []string{"dist/bin/*"}, ignore: []string{"/target/", "/dist/"}}
+	p := project{kind: "Cargo.toml", build: command + " --path .", artifacts: []string{"dist/bin/*"}, ignore: []string{"/target/", "/dist/"}}
 	if !cargoPackage.MatchString(manifest) {
 		p.notes = append(p.notes, "the workspace has no package of its own: name the one with the program after --path")
 	}

@@ -8,13 +8,28 @@ import (
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
+// result is what became of a run as it is told.
+type result struct {
+	stage.Result
+	again bool   // the verdict was there before this call
+	stale string // why it is not known to be about what the ticket is now; empty where it is
+}
+
+// exit is the exit code of one result. Nothing is known of code that the verdict is not about.
+func (r result) exit() exitCode {
+	if r.stale != "" && judged(r.Outcome) {
+		return exitIncomplete
+	}
+	return exitCode(r.ExitCode())
+}
+
 // documentOf makes the JSON document of one call.
-func documentOf(results []stage.Result, code exitCode) document {
+func documentOf(results []result, code exitCode) document {
 	doc := document{SchemaVersion: 1, ExitCode: code, Results: []resultJSON{}}
 	for _, r := range results {
 		one := resultJSON{
-			Issue: r.Issue, RunID: r.RunID, Outcome: r.Outcome, ExitCode: exitCode(r.ExitCode()),
-			Record: r.Record, Refusals: orEmpty(r.Refusals),
+			Issue: r.Issue, RunID: r.RunID, Outcome: r.Outcome, ExitCode: r.exit(),
+			Record: r.Record, Refusals: orEmpty(r.Refusals), Stale: r.stale != "",
 		}
 		if r.Failure != nil {
 			one.Error = &errorJSON{Code: r.Failure.Code, Step: r.Failure.Step, Message: r.Failure.Message, Hints: orEmpty(r.Failure.Hints)}
@@ -60,9 +75,9 @@ func openHint(r stage.Result) string {
 }
 
 // report prints one result: the outcome alone with --quiet, else all that a person acts on.
-func (a *app) report(r stage.Result) error {
+func (a *app) report(r result) error {
 	var b strings.Builder
-	b.WriteString(headline(r.Issue, r.Outcome, r.Record))
+	b.WriteString(headline(r))
 	if !a.quiet {
 		if r.Record != nil {
 			details(&b, *r.Record)
@@ -72,18 +87,21 @@ func (a *app) report(r stage.Result) error {
 	return a.printf("%s", b.String())
 }
 
-func headline(issue string, outcome verdict.Outcome, record *verdict.Record) string {
-	line := fmt.Sprintf("%s: %s", issue, outcome)
-	if record != nil && len(record.Criteria) > 0 {
+func headline(r result) string {
+	line := fmt.Sprintf("%s: %s", r.Issue, r.Outcome)
+	if r.Record != nil && len(r.Record.Criteria) > 0 {
 		met := 0
-		for _, c := range record.Criteria {
+		for _, c := range r.Record.Criteria {
 			if c.Status == verdict.Met {
 				met++
 			}
 		}
-		line += fmt.Sprintf(", %d of %d met", met, len(record.Criteria))
+		line += fmt.Sprintf(", %d of %d met", met, len(r.Record.Criteria))
 	}
-	return line + "\n"
+	if r.stale != "" {
+		line += ", stale: " + r.stale
+	}
+	return visible(line) + "\n"
 }
 
 // details lists criteria, findings and diagnostics; evidence only where it is needed to act.
@@ -116,15 +134,18 @@ func details(b *strings.Builder, record verdict.Record) {
 }
 
 // where says what was written.
-func where(b *strings.Builder, a *app, r stage.Result) {
+func where(b *strings.Builder, a *app, r result) {
 	if r.Recorded != nil {
-		if r.Recorded.Commit == "" {
+		branch := ""
+		if r.Record != nil && r.Record.Subject.Branch != "" {
+			branch = " on " + r.Record.Subject.Branch
+		}
+		switch {
+		case r.again:
+			say(b, "  recorded    ", r.Recorded.Path+branch)
+		case r.Recorded.Commit == "":
 			say(b, "  recorded    ", r.Recorded.Path+" says so already")
-		} else {
-			branch := ""
-			if r.Record != nil && r.Record.Subject.Branch != "" {
-				branch = " on " + r.Record.Subject.Branch
-			}
+		default:
 			say(b, "  recorded    ", fmt.Sprintf("%s in %s%s", r.Recorded.Path, short(r.Recorded.Commit), branch))
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/trkr-dev/trkr-validate/internal/testengine"
 )
 
 // TestMain makes this test's program the command trkr-validate as well, with everything that it starts itself to be.
@@ -78,7 +80,7 @@ func condition(name string) (bool, error) {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
 	ok := usable && found[i].State == stateOK
-	if !ok && slices.Contains(strings.Split(os.Getenv("TRKR_REQUIRE_ENGINES"), ","), name) {
+	if !ok && testengine.Required(name) {
 		return false, fmt.Errorf("%s cannot be used here: %s", name, found[i].Detail)
 	}
 	return ok, nil

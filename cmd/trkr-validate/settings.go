@@ -1,13 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -107,7 +106,7 @@ func (a *app) configFile() (config.File, error) {
 	if name == "" {
 		found, err := config.Find(a.directory)
 		if err != nil {
-			return config.File{}, fault.Env("config_unreadable", err)
+			return config.File{}, during("config", fault.Env("config_unreadable", err))
 		}
 		if found == "" {
 			return config.File{}, nil
@@ -124,10 +123,10 @@ func (a *app) configFile() (config.File, error) {
 		return config.File{}, bad
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.File{}, fault.Usage("config_not_found", err, "trkr-validate init writes one")
+		return config.File{}, during("config", fault.Usage("config_not_found", err, "trkr-validate init writes one"))
 	}
 	if err != nil {
-		return config.File{}, fault.Usage("config_unreadable", err)
+		return config.File{}, during("config", fault.Usage("config_unreadable", err))
 	}
 	return file, nil
 }

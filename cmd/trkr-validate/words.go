@@ -9,6 +9,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -48,10 +49,16 @@ func (f failure) hints() []string {
 	return all
 }
 
-// describe chooses the words for an error. It is the only place that does.
-func describe(err error) failure {
+// describe chooses the words for an error. It is the only place that does. command is the subcommand that failed: the
+// step of an error that happened in none.
+func describe(err error, command string) failure {
+	f := failure{step: command, exit: exitError}
+	said, known := errors.AsType[*stepError](err)
+	if known {
+		f.step = said.step
+	}
 	if c, ok := errors.AsType[*config.Error](err); ok {
-		f := failure{code: "config_invalid", exit: exitUsage}
+		f.code, f.step, f.exit = "config_invalid", "config", exitUsage
 		for _, p := range c.Problems {
 			r := reason{text: p.String()}
 			if p.Hint != "" {
@@ -61,37 +68,39 @@ func describe(err error) failure {
 		}
 		return f
 	}
-	if refusals := refusalsIn(err); len(refusals) > 0 {
-		f := failure{code: string(refusals[0].Reason), exit: exitRefused}
+	if refusals := verdict.Refusals(err); len(refusals) > 0 {
+		f.code, f.exit = string(refusals[0].Reason), exitRefused
 		for _, r := range refusals {
 			f.reasons = append(f.reasons, reason{r.Error(), r.Hints})
 		}
 		return f
 	}
 	of := fault.Of(err)
-	f := failure{code: of.Code, reasons: []reason{{of.Error(), of.Hints}}, exit: exitError}
+	f.code, f.reasons = of.Code, []reason{{of.Error(), of.Hints}}
 	if of.Usage {
 		f.exit = exitUsage
+		if !known {
+			f.step = "call"
+		}
 	}
 	return f
 }
 
-// refusalsIn finds every refusal in err's tree, in order.
-func refusalsIn(err error) []*verdict.Refusal {
-	switch e := err.(type) {
-	case nil:
-		return nil
-	case *verdict.Refusal:
-		return []*verdict.Refusal{e}
-	case interface{ Unwrap() []error }:
-		var all []*verdict.Refusal
-		for _, one := range e.Unwrap() {
-			all = append(all, refusalsIn(one)...)
-		}
-		return all
-	default:
-		return refusalsIn(errors.Unwrap(err))
+// stepError says during which step of a run something went wrong that kept all of them from starting.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+// during gives an error the step that it happened in, unless it has one; nil stays nil.
+func during(step string, err error) error {
+	if _, known := errors.AsType[*stepError](err); known || err == nil {
+		return err
 	}
+	return &stepError{step, err}
 }
 
 // print writes the error: and hint: lines. A hint that several reasons share stands once, after the last of them.
@@ -116,32 +125,9 @@ func say(w io.Writer, prefix, text string) {
 // visible makes text safe for a terminal: what it holds may come from the product, whose escape sequences must not
 // move a cursor or hide a line. Tabs and newlines stay.
 func visible(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
-		return strings.ToValidUTF8(s, "\uFFFD")
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = string(plain.Escape([]byte(line)))
 	}
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// hidden tells whether a terminal would act on r or reorder text for it.
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < 0x20, r >= 0x7f && r < 0xa0:
-		return true
-	case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0xfeff:
-		return true
-	}
-	return false
+	return strings.Join(lines, "\n")
 }

@@ -24,9 +24,9 @@ func TestDescribe(t *testing.T) {
 		"refused": {fmt.Errorf("x: %w", errors.Join(refused, &verdict.Refusal{Reason: verdict.DirtyWorktree, Detail: "a", Hints: []string{"write one"}})),
 			"no_contract", exitRefused, "error: no_contract: none\nerror: dirty_worktree: a\nhint: write one\n"},
 		"several lines": {errors.New("one\ntwo"), "internal", exitError, "error: one\n       two\n"},
-		"hostile":       {errors.New("a\x1b[2J\u202eb\xffc\u0085"), "internal", exitError, "error: a\\x1b[2J\\u202eb\uFFFDc\\x85\n"},
+		"hostile":       {errors.New("a\x1b[2J\u202eb\xffc\u0085"), "internal", exitError, "error: a\\x1b[2J\\u202eb\\xffc\\u0085\n"},
 	} {
-		f := describe(c.err)
+		f := describe(c.err, "show")
 		var b strings.Builder
 		f.print(&b)
 		if f.code != c.code || f.exit != c.exit || b.String() != c.want {
