@@ -71,9 +71,10 @@ func prepareReexec() error {
 	specutils.ExePath = script
 	return errors.Join(
 		os.Setenv(preload, strings.Join(fds[2:], ":")),
-		// The C library must not register memory with the kernel that gVisor's stubs take away, nor open files to
-		// count the cores, which the sandbox's filter punishes.
-		os.Setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.arena_max=1"))
+		// The C library must not register memory with the kernel that gVisor's stubs take away, nor do what gVisor's
+		// filters punish with death: open files to count the cores, which a set number of arenas saves it, and wait
+		// for another thread's arena, which enough of them do.
+		os.Setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.arena_max=1024"))
 }
 
 // again reports whether this process was started by the script, and puts its arguments right: the loader was given the

@@ -11,6 +11,9 @@ import (
 	"testing"
 )
 
+// asUser names the tests that see a difference.
+const asUser = "^(TestConformance|TestBox|TestMemory|TestKilledProgram|TestCloseFrozen)$"
+
 // ordinaryUID is nobody's on any machine, and so without rights.
 const ordinaryUID = 64213
 
@@ -27,7 +30,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	temporary := filepath.Join(dir, "t")
 	must(t, os.Mkdir(temporary, 0o700))
 	must(t, os.Chown(temporary, ordinaryUID, ordinaryUID))
-	cmd := exec.Command(program, "-test.v", "-test.run="+runOf(t))
+	cmd := exec.Command(program, "-test.v", "-test.run="+asUser)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + goCommand(t, dir) + ":" + os.Getenv("PATH"), "TMPDIR=" + temporary, "HOME=/nonexistent", "TRKR_REQUIRE_ENGINES=" + Name}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUID, Gid: ordinaryUID}}
@@ -52,13 +55,4 @@ func goCommand(t *testing.T, dir string) string {
 	must(t, os.Mkdir(bin, 0o755))
 	must(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755))
 	return bin
-}
-
-// runOf names the tests that need a box: the others see no difference.
-func runOf(t *testing.T) string {
-	t.Helper()
-	return "^(" + strings.Join([]string{
-		"TestConformance", "TestBox", "TestMemory", "TestPids", "TestTmpSize", "TestCPUs", "TestStartCancelled", "TestKilledProgram",
-		"TestCloseFrozen", "TestLost", "TestQuotaOfZero", "TestReplacedProgram",
-	}, "|") + ")$"
 }
