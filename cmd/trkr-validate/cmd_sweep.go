@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -59,19 +60,9 @@ func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun bool) error
 		names, err := e.Sweep(ctx, dryRun)
 		add(e.Name(), names, err)
 	}
-	root, err := config.Root(a.directory)
-	if err != nil {
-		return err
-	}
-	if root != "" && !dryRun {
-		repo, err := ticket.Open(ctx, root)
-		if err == nil {
-			var names []string
-			names, err = repo.Sweep(ctx)
-			add("worktree", names, err)
-		} else {
-			add("worktree", nil, err)
-		}
+	if !dryRun {
+		names, err := a.sweepWorktrees(ctx)
+		add("worktree", names, err)
 	}
 	// What is gone is told in any case: nobody can list it again.
 	var failed error
@@ -102,4 +93,17 @@ func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun bool) error
 		return a.printf("nothing was left behind\n")
 	}
 	return failed
+}
+
+// sweepWorktrees does so in the repository that the caller stands in, if any.
+func (a *app) sweepWorktrees(ctx context.Context) ([]string, error) {
+	root, err := config.Root(a.directory)
+	if err != nil || root == "" {
+		return nil, err
+	}
+	repo, err := ticket.Open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return repo.Sweep(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,8 +37,11 @@ func TestMain(m *testing.M) {
 //	branch NAME FILE...     on a branch NAME from main, commit the archive's files FILE, given as path=source
 //	json PATH VALUE         stdout is exactly one JSON document, and it holds VALUE at PATH (error.hints.0, results.len)
 //
+//	silent                  a Docker daemon that takes calls and never answers, at $SILENT
+//
 // and the conditions [gvisor] and [docker]: that engine can be used here. Where TRKR_REQUIRE_ENGINES names an engine
-// that cannot, the script fails.
+// that cannot, the script fails. [mounts] and [namespaces]: unshare(1) makes a mount or a user namespace here, in which a
+// script can have a full disk or a forbidding kernel without this machine having them.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -50,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"repo":   repo,
 			"branch": branch,
 			"json":   jsonPath,
+			"silent": silentDaemon,
 		},
 	})
 }
@@ -73,7 +78,16 @@ func setup(e *testscript.Env) error {
 // examinedOnce asks the engines for all scripts together.
 var examinedOnce = sync.OnceValues(func() ([]examined, bool) { return examineEngines(context.Background(), engines()) })
 
+// worlds are the programs that succeed where a condition holds.
+var worlds = map[string][]string{
+	"mounts":     {"unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", os.TempDir()},
+	"namespaces": {"unshare", "-U", "-r", "setpriv", "--bounding-set=-all", "true"},
+}
+
 func condition(name string) (bool, error) {
+	if try, ok := worlds[name]; ok {
+		return exec.Command(try[0], try[1:]...).Run() == nil, nil
+	}
 	found, usable := examinedOnce()
 	i := slices.IndexFunc(found, func(x examined) bool { return x.Name == name })
 	if i < 0 {
@@ -102,6 +116,23 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+func silentDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: silent")
+	}
+	dir, err := os.MkdirTemp("", "silent") // a socket's path must be short
+	ts.Check(err)
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	ts.Check(err)
+	// The kernel takes connections by itself; nobody ever reads from them.
+	ts.Defer(func() {
+		l.Close()
+		os.RemoveAll(dir)
+	})
+	ts.Setenv("SILENT", "unix://"+socket)
 }
 
 func git(ts *testscript.TestScript, args ...string) {
