@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trkr-dev/trkr-validate/internal/testengine"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -38,25 +35,7 @@ func bareImage(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Name: "true", Mode: 0o755, Size: int64(len(content))}); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := w.Write(content); err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
-	const name = "trkr-bench-bare:latest"
-	load := exec.Command("docker", "import", "-", name)
-	load.Stdin = &layer
-	if out, err := load.CombinedOutput(); err != nil {
-		testengine.Require(b, "docker", err, string(out))
-	}
-	b.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
-	return name
+	return loadImage(b, "bare", executable("true", content))
 }
 
 // Everything but build and agent, against one bare `docker run --rm` of the same image, in turn.

@@ -1,10 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trkr-dev/trkr-validate/internal/testengine"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -41,9 +42,15 @@ func shoutRepo(t *testing.T, slow bool) *repo {
 	return r
 }
 
-// isolate gives the program a temporary folder of its own, so that what it leaves behind can be seen.
+// isolate gives the program a temporary folder of its own, so that what it leaves behind can be seen. Its name is
+// short: in a longer one the gvisor engine has no room for its sockets, and would go elsewhere.
 func (r *repo) isolate() (tmp string) {
-	tmp = r.t.TempDir()
+	r.t.Helper()
+	tmp, err := os.MkdirTemp("", "e2e")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { os.RemoveAll(tmp) })
 	r.env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_RUNTIME_DIR=") }), "TMPDIR="+tmp)
 	return tmp
 }
@@ -74,27 +81,56 @@ func (r *repo) leftovers(engine, tmp string) []string {
 		}
 	}
 	if engine == "docker" {
-		out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=dev.trkr.validate.run").Output()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if len(out) > 0 {
-			left = append(left, "containers "+string(out))
-		}
+		left = append(left, r.containers()...)
 	}
-	err = filepath.WalkDir(tmp, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && d.Type().IsRegular() {
-			left = append(left, "file "+path)
-		}
-		return err
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	left = append(left, entries(r.t, tmp)...)
 	if n := len(strings.Split(r.git("worktree", "list"), "\n")); n != 1 {
 		left = append(left, fmt.Sprintf("%d worktrees", n))
 	}
 	return left
+}
+
+// containers names those of the runs of r: other repositories have theirs on this machine at the same time.
+func (r *repo) containers() (found []string) {
+	r.t.Helper()
+	out, err := exec.Command("docker", "ps", "-a", "--filter", "label="+runLabel, "--format", `{{.ID}} {{.Label "`+runLabel+`"}}`).Output()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		_, run, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if _, err := os.Stat(filepath.Join(r.dir, ".trkr", "runs", run)); err == nil && run != "" {
+			found = append(found, "container "+line)
+		}
+	}
+	return found
+}
+
+const runLabel = "dev.trkr.validate.run"
+
+// entries names everything below the temporary folder, whatever its type. The one thing that may stay is the gvisor
+// engine's folder with its lock, and nothing else in it: if a program removed them, one that waits for the lock at that
+// moment would hold the lock of a file that is gone.
+func entries(t testing.TB, tmp string) (found []string) {
+	t.Helper()
+	state := filepath.Join(tmp, fmt.Sprintf("trkr-validate-%d", os.Getuid()))
+	err := filepath.WalkDir(tmp, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // it is just being removed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		stays := path == tmp || path == state && d.IsDir() || path == filepath.Join(state, "lock") && d.Type().IsRegular()
+		if !stays {
+			found = append(found, "entry "+path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // nothingLeft waits a moment for what is ending, then fails for what stays.
@@ -148,15 +184,20 @@ func TestOnePathDiffersAndNothingIsLeft(t *testing.T) {
 // A run that is killed in any step leaves nothing that one more start does not clear away, and that start is clear.
 func TestKilledInEachStepLeavesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, engine string) {
-		for _, step := range []string{"resolve", "contract", "build", "collect", "start", "install", "validate", "record"} {
+		for _, step := range []string{"resolve", "config", "contract", "build", "collect", "materialise", "start", "install", "validate", "judge", "record"} {
 			t.Run(step, func(t *testing.T) {
 				r := shoutRepo(t, true)
 				tmp := r.isolate()
-				r.killIn(step, "--engine", engine, "7")
-				if left := r.leftovers(engine, tmp); step == "build" && len(left) == 0 {
+				run := r.begin("--engine", engine, "7")
+				run.until("step.started", step)
+				// Containers are looked for while their program lives: of a dead one, any other run on this machine may
+				// have removed them already.
+				if engine == "docker" && step == "validate" && len(r.containers()) == 0 {
+					t.Error("the search for containers does not see that of a run that is going on")
+				}
+				run.kill()
+				if step == "build" && len(r.leftovers(engine, tmp)) == 0 {
 					t.Error("the search for leftovers sees nothing right after a kill: it cannot fail")
-				} else if engine == "docker" && step == "validate" && !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "containers") }) {
-					t.Errorf("the search for leftovers does not see the container that a kill leaves: %q", left)
 				}
 				code, doc := r.validate("--engine", engine, "--wait", "30s", "7")
 				expect(t, code, doc, verdict.Clear)
@@ -167,35 +208,6 @@ func TestKilledInEachStepLeavesNothing(t *testing.T) {
 			})
 		}
 	})
-}
-
-// killIn starts the program and kills it, without mercy, as soon as the step has begun.
-func (r *repo) killIn(step string, args ...string) {
-	r.t.Helper()
-	cmd := exec.Command(program, append([]string{"--log-level", "debug", "--log-format", "json"}, args...)...)
-	cmd.Dir, cmd.Env = r.dir, r.env
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	lines, seen := bufio.NewScanner(stderr), false
-	for lines.Scan() {
-		var line struct{ Event, Step string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "step.started" && line.Step == step {
-			seen = true
-			break
-		}
-	}
-	if err := syscall.Kill(cmd.Process.Pid, syscall.SIGKILL); err != nil {
-		r.t.Fatal(err)
-	}
-	go io.Copy(io.Discard, stderr)
-	if err := cmd.Wait(); err == nil || !seen {
-		r.t.Fatalf("the run was not killed in step %s: seen %v, %v", step, seen, err)
-	}
 }
 
 // Somebody who is not root, without Docker, gets the same verdict.
@@ -217,10 +229,17 @@ func TestOrdinaryUserWithoutDocker(t *testing.T) {
 			}
 		}
 	}
-	cmd := exec.Command(program, "--json", "7")
-	cmd.Dir = r.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "DOCKER_HOST=unix:///nowhere"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	call := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = r.dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "DOCKER_HOST=unix:///nowhere"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		return cmd
+	}
+	// What root may do is not what this user may: user namespaces may be forbidden to the one and not to the other.
+	why, err := call("doctor", "--engine", "gvisor").CombinedOutput()
+	testengine.Require(t, "gvisor", err, fmt.Sprintf("by uid %d:\n%s", uid, why))
+	cmd := call("--json", "7")
 	out, err := cmd.Output()
 	var doc document
 	if jerr := json.Unmarshal(out, &doc); jerr != nil {
