@@ -25,12 +25,15 @@ func (agent) Name() string           { return "command" }
 func (agent) Version() string        { return "1" }
 func (agent) Trust() validator.Trust { return validator.Inside }
 
-// Validate runs the command in /validate, where it finds contract.md and artifact/, with the artifact's programs on
-// PATH and nothing on stdin. What it prints on stdout is its final response; stderr goes to the transcript. It is not
+// Validate runs the command in /validate, where it finds contract.md and artifact/, with the image's programs and then
+// the artifact's on PATH and nothing on stdin. What it prints on stdout is its final response; stderr goes to the transcript. It is not
 // told which assertions are open: it reports on the whole contract. A command that does not end with exit code 0 is a
 // diagnostic, and so is a response of more than task.Output bytes, which is read all the same.
 func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (report verdict.Report, err error) {
-	path := strings.Join(append(slices.Clone(task.Path), box.Info().Path), ":")
+	if err := a.hidden(ctx, box, task, &report); err != nil || len(report.Diagnostics) > 0 {
+		return report, err
+	}
+	path := strings.Join(append([]string{box.Info().Path}, task.Path...), ":")
 	s, err := box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleAgent, Env: []string{"PATH=" + path}})
 	if err != nil {
 		return verdict.Report{}, fmt.Errorf("opening a session for the agent: %w", err)
@@ -77,6 +80,45 @@ func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator
 		return report, fmt.Errorf("writing the transcript: %w", logErr)
 	}
 	return report, nil
+}
+
+// hidden diagnoses names that mean one program in the image and another in the artifact: the agent would judge the one
+// or be fooled by the other, and cannot know. The agent's own program must be the image's, or named by its path.
+func (a agent) hidden(ctx context.Context, box sandbox.Sandbox, task validator.Task, report *verdict.Report) error {
+	names := slices.Clone(task.Programs)
+	if !strings.Contains(a.argv[0], "/") {
+		names = append(names, a.argv[0])
+	}
+	if len(names) == 0 || len(task.Path) == 0 {
+		return nil
+	}
+	image, err := look(ctx, box, box.Info().Path, names)
+	if err != nil {
+		return err
+	}
+	subject, err := look(ctx, box, strings.Join(task.Path, ":"), names)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		switch {
+		case subject[i] == "" || subject[i] == image[i]:
+		case name == a.argv[0]:
+			report.Diagnose(verdict.AgentFailed, fmt.Sprintf("the agent's own program %q is the artifact's (%s): name it by its path in the image", name, subject[i]))
+		case image[i] != "":
+			report.Diagnose(verdict.AgentFailed, fmt.Sprintf("%q is a program of the artifact (%s) and of the image (%s): use an image without it", name, subject[i], image[i]))
+		}
+	}
+	return nil
+}
+
+func look(ctx context.Context, box sandbox.Sandbox, path string, names []string) (found []string, err error) {
+	s, err := box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleAgent, Env: []string{"PATH=" + path}})
+	if err != nil {
+		return nil, fmt.Errorf("opening a session for the agent: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.LookPath(ctx, names...)
 }
 
 // answer passes the response on and counts it.

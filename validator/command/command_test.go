@@ -84,8 +84,8 @@ func TestValidate(t *testing.T) {
 			if got := transcript.String(); !strings.Contains(got, `err| trying\x1b[2J`) || strings.Contains(got, "\x1b") || !strings.Contains(got, "agent $ judge -v") {
 				t.Errorf("transcript %q", got)
 			}
-			s := box.Sessions[0]
-			if !s.Closed || s.Spec.Role != sandbox.RoleAgent || !slices.Equal(s.Spec.Env, []string{"PATH=/validate/artifact/bin:/usr/bin"}) ||
+			s := box.Sessions[len(box.Sessions)-1]
+			if !s.Closed || s.Spec.Role != sandbox.RoleAgent || !slices.Equal(s.Spec.Env, []string{"PATH=/usr/bin:/validate/artifact/bin"}) ||
 				s.Calls[0].Command.Dir != "/validate" || s.Calls[0].Stdin != nil || s.Calls[0].Timeout != time.Minute {
 				t.Errorf("session %+v, command %+v", s.Spec, s.Calls[0].Command)
 			}
