@@ -15,7 +15,7 @@ import (
 // file system of Staging.
 func (s *Set) Materialise(dir string, contract []byte) error {
 	broken := func(err error) error {
-		return fault.Env("materialise_failed", fmt.Errorf("putting the artifacts at %s: %w", dir, err), "see that the folder above it can be written")
+		return fault.Env("materialise_failed", fmt.Errorf("putting the artifacts at %s: %w", dir, err), "see that the disk has room and that the folder above it can be written")
 	}
 	if !s.sealed {
 		return broken(errors.New("the set was materialised or closed before"))

@@ -30,6 +30,8 @@ const (
 // logLimit bounds build.log and transcript.log each; the verdict never depends on what is beyond.
 const logLimit = 64 << 20
 
+const folderHint = "see that the disk has room and that .trkr in the repository's main worktree can be written"
+
 // ownDir makes dir below root with a .gitignore that hides it. A ticket may have planted links there: a part that
 // is no folder is an error, nothing is written through it.
 func ownDir(root *os.Root, dir string) error {
@@ -40,17 +42,17 @@ func ownDir(root *os.Root, dir string) error {
 		}
 	}
 	if err := root.MkdirAll(dir, 0o755); err != nil {
-		return fault.Env("folder", fmt.Errorf("making %s: %w", dir, err))
+		return fault.Env("folder", fmt.Errorf("making %s: %w", dir, err), folderHint)
 	}
 	name := path.Join(dir, ".gitignore")
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
 		return nil
 	}
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Env("folder", err)
+		return fault.Env("folder", err, folderHint)
 	}
 	if err := root.WriteFile(name, []byte("*\n"), 0o644); err != nil {
-		return fault.Env("folder", fmt.Errorf("writing %s: %w", name, err))
+		return fault.Env("folder", fmt.Errorf("writing %s: %w", name, err), folderHint)
 	}
 	return nil
 }
@@ -68,15 +70,15 @@ type folder struct {
 func newFolder(root *os.Root, id string, secrets *redact.Redactor) (*folder, error) {
 	dir := path.Join(runsDir, id)
 	if err := root.Mkdir(dir, 0o755); err != nil {
-		return nil, fault.Env("folder", fmt.Errorf("making the run folder: %w", err))
+		return nil, fault.Env("folder", fmt.Errorf("making the run folder: %w", err), folderHint)
 	}
 	own, err := root.OpenRoot(dir)
 	if err != nil {
-		return nil, fault.Env("folder", fmt.Errorf("opening the run folder: %w", err))
+		return nil, fault.Env("folder", fmt.Errorf("opening the run folder: %w", err), folderHint)
 	}
 	f := &folder{path: filepath.Join(root.Name(), filepath.FromSlash(dir)), root: own}
 	if err := f.open(secrets); err != nil {
-		return nil, errors.Join(fault.Env("folder", err), f.Close())
+		return nil, errors.Join(fault.Env("folder", err, folderHint), f.Close())
 	}
 	return f, nil
 }
@@ -112,7 +114,7 @@ func (f *folder) open(secrets *redact.Redactor) error {
 // write puts one whole file into the folder.
 func (f *folder) write(name string, content []byte) error {
 	if err := f.root.WriteFile(name, content, 0o644); err != nil {
-		return fault.Env("folder", fmt.Errorf("writing %s: %w", filepath.Join(f.path, name), err), "free some space, or move the repository to a file system that has it")
+		return fault.Env("folder", fmt.Errorf("writing %s: %w", filepath.Join(f.path, name), err), folderHint)
 	}
 	return nil
 }
