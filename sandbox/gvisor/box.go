@@ -22,6 +22,7 @@ import (
 type box struct {
 	dir     string
 	process *process
+	removed func() // called after the box's files are gone
 
 	watching sync.WaitGroup
 	stop     chan struct{}
@@ -110,6 +111,7 @@ func (b *box) remove() error {
 	if gone := os.RemoveAll(b.dir); gone != nil {
 		err = errors.Join(err, fmt.Errorf("removing the box's files: %w", gone))
 	}
+	b.removed()
 	return err
 }
 

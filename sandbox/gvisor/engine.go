@@ -42,6 +42,7 @@ func (e *engine) Check(ctx context.Context) (sandbox.Version, error) {
 	if err != nil {
 		return sandbox.Version{}, err
 	}
+	defer e.tidy()
 	if _, err := e.openState(); err != nil {
 		return sandbox.Version{}, err
 	}
@@ -70,7 +71,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	b := &box{dir: dir}
+	b := &box{dir: dir, removed: e.tidy}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())

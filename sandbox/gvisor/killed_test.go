@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -139,7 +140,6 @@ func TestUnsafeState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
-			must(t, os.RemoveAll(e.stateDir()))
 			must(t, put(e.stateDir()))
 			_, err := e.Start(t.Context(), newSpec(t))
 			wantFault(t, err, "state_dir_unsafe")
@@ -177,6 +177,32 @@ func TestSweepOdd(t *testing.T) {
 	cancel()
 	if _, err := e.Sweep(ctx, false); err == nil {
 		t.Error("a sweep goes on after its end")
+	}
+}
+
+// Programs that come and go at the same moment do not take the folder away from each other.
+func TestStateComesAndGoes(t *testing.T) {
+	parent := shortDir(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			e := New(Options{StateDir: parent}).(*engine)
+			for range 50 {
+				dir, err := e.newBoxDir("r")
+				if err == nil {
+					err = os.RemoveAll(dir)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				e.tidy()
+			}
+		})
+	}
+	all.Wait()
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,15 +53,13 @@ while True:
 	}
 }
 
-// nothingLeft makes sure that the engine holds no box's files and no process.
+// nothingLeft makes sure that the engine has left no file and no process.
 func nothingLeft(t *testing.T, e *engine) {
 	t.Helper()
-	entries, err := os.ReadDir(e.stateDir())
+	entries, err := os.ReadDir(filepath.Dir(e.stateDir()))
 	must(t, err)
-	for _, entry := range entries {
-		if entry.IsDir() {
-			t.Errorf("%s is left", entry.Name())
-		}
+	if len(entries) > 0 {
+		t.Errorf("left: %v", entries)
 	}
 	if left := processesOf(t, e.stateDir()); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)

@@ -61,12 +61,16 @@ func (e *engine) openState() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return "", stateError(err)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", stateError(err)
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return "", stateError(err)
+	var info fs.FileInfo
+	for info == nil {
+		err := os.Mkdir(dir, 0o700)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", stateError(err)
+		}
+		info, err = os.Lstat(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else tidied away just now
+			return "", stateError(err)
+		}
 	}
 	if !info.IsDir() || !ownedByUs(info) || info.Mode().Perm()&0o022 != 0 {
 		return "", fault.Envf("state_dir_unsafe", []string{"remove " + dir + ", or set TMPDIR to a directory of your own"},
@@ -88,11 +92,7 @@ func stateError(err error) error {
 
 // newBoxDir makes an empty folder that names this program as its owner. The caller removes it.
 func (e *engine) newBoxDir(runID string) (dir string, err error) {
-	state, err := e.openState()
-	if err != nil {
-		return "", err
-	}
-	unlock, err := lockState(state)
+	state, unlock, err := e.lockState()
 	if err != nil {
 		return "", err
 	}
@@ -113,20 +113,56 @@ func (e *engine) newBoxDir(runID string) (dir string, err error) {
 	return dir, nil
 }
 
-// lockState keeps other programs of this user from making or sweeping boxes, for the moment that takes.
-func lockState(state string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(state, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, stateError(err)
-	}
+// lockState opens the state folder, made if need be, and keeps other programs of this user from making or sweeping
+// boxes, for the moment that takes.
+func (e *engine) lockState() (state string, unlock func(), err error) {
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
+		if state, err = e.openState(); err != nil {
+			return "", nil, err
 		}
+		path := filepath.Join(state, lockFile)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // tidied away just now
+		}
+		if err != nil {
+			return "", nil, stateError(err)
+		}
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+		if err != nil {
+			return "", nil, stateError(errors.Join(err, f.Close()))
+		}
+		if stillThere(f, path) {
+			return state, func() { _ = f.Close() }, nil
+		}
+		_ = f.Close()
 	}
+}
+
+// stillThere reports whether an open file is the one that path names now.
+func stillThere(f *os.File, path string) bool {
+	held, err := f.Stat()
 	if err != nil {
-		return nil, stateError(errors.Join(err, f.Close()))
+		return false
 	}
-	return func() { _ = f.Close() }, nil
+	named, err := os.Lstat(path)
+	return err == nil && os.SameFile(held, named)
+}
+
+// tidy removes the state folder where nothing is left in it, so that a run leaves nothing behind.
+func (e *engine) tidy() {
+	if _, err := os.Lstat(e.stateDir()); err != nil {
+		return
+	}
+	state, unlock, err := e.lockState()
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if entries, err := os.ReadDir(state); err == nil && len(entries) == 1 && entries[0].Name() == lockFile {
+		_ = os.Remove(filepath.Join(state, lockFile))
+		_ = os.Remove(state)
+	}
 }

@@ -17,15 +17,11 @@ import (
 // Sweep implements sandbox.Engine. A box whose program was killed has no process left (see start): what it leaves is
 // its folder.
 func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
-	state := e.stateDir()
-	if _, err := os.Lstat(state); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(e.stateDir()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	state, err := e.openState()
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := lockState(state)
+	defer e.tidy()
+	state, unlock, err := e.lockState()
 	if err != nil {
 		return nil, err
 	}
