@@ -179,6 +179,86 @@ func TestKeepsGoing(t *testing.T) {
 	}
 }
 
+// TestTrickle: an init that sends a little of a killed command's output now and then does not put its end off, neither of
+// a command nor of a helper. A writer of the caller's that is slow is not the init's fault.
+func TestTrickle(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	quick(t)
+	trickle := func(st net.Conn) {
+		started(st)
+		for wire.WriteJSON(&split{st}, wire.KindMessage, wire.File{}, wire.MaxAnswer) == nil {
+			time.Sleep(grace / 10)
+		}
+	}
+	command := func(box sandbox.Sandbox, ctx context.Context, c sandbox.Command) error {
+		se, err := box.Open(t.Context(), sandbox.SessionSpec{})
+		if err != nil {
+			return err
+		}
+		c.Args = []string{"x"}
+		_, err = se.Run(ctx, c)
+		return err
+	}
+	for name, call := range map[string]func(box sandbox.Sandbox, ctx context.Context) error{
+		"a trickle after the deadline": func(box sandbox.Sandbox, _ context.Context) error {
+			return command(box, t.Context(), sandbox.Command{Timeout: time.Millisecond})
+		},
+		"a trickle after the caller gave up": func(box sandbox.Sandbox, ctx context.Context) error {
+			return command(box, ctx, sandbox.Command{Stdout: io.Discard})
+		},
+		"a trickle of a helper": func(box sandbox.Sandbox, ctx context.Context) error {
+			_, err := box.Inputs(ctx, 1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box, err := connect(t, &peer{beats: true, run: trickle}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer box.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			end := time.AfterFunc(10*time.Second, func() { box.Close() }) // else a failure would hang
+			err = call(box, ctx)
+			if !end.Stop() {
+				t.Fatal("it goes on for ever")
+			}
+			if lost, ok := errors.AsType[*sandbox.LostError](err); !ok || !strings.Contains(lost.Detail, "did not end a command") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	t.Run("a slow writer", func(t *testing.T) {
+		box, err := connect(t, &peer{beats: true, run: func(st net.Conn) {
+			started(st)
+			for range 4 {
+				wire.Write(st, wire.KindStdout, []byte("x"))
+			}
+			wire.WriteJSON(st, wire.KindExit, wire.Exit{Code: -1, Signal: "SIGKILL", Cause: string(sandbox.CauseDeadline)}, wire.MaxAnswer)
+		}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer box.Close()
+		if err := command(box, t.Context(), sandbox.Command{Timeout: time.Millisecond, Stdout: slow{}}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// split sends what is written to it as pieces of stdout.
+type split struct{ st net.Conn }
+
+func (s *split) Write(p []byte) (int, error) { return len(p), wire.Write(s.st, wire.KindStdout, p) }
+
+type slow struct{}
+
+func (slow) Write(p []byte) (int, error) {
+	time.Sleep(grace / 2)
+	return len(p), nil
+}
+
 // TestSilence: an init without heartbeats is lost, the engine is asked why, and every call says the same.
 func TestSilence(t *testing.T) {
 	defer goleak.VerifyNone(t)

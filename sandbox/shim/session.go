@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -86,8 +85,10 @@ type run struct {
 	resize         <-chan [2]uint16
 	timeout        time.Duration
 
-	killed atomic.Bool // from now on an answer is due
-	st     net.Conn
+	st net.Conn
+
+	mu  sync.Mutex
+	due time.Time // after a kill: the command must have ended by then
 }
 
 // slack is what an honest init may send beyond the limit of output: a piece of each stream.
@@ -151,11 +152,38 @@ func (r *run) do(ctx context.Context, req wire.Run) (sandbox.Exit, error) {
 	return exit, nil
 }
 
-// kill asks the init to end the command. An answer is due within grace.
+// kill asks the init to end the command. Its exit is due within grace of the first kill, whatever comes before it.
 func (r *run) kill(cause sandbox.Cause) {
-	r.killed.Store(true)
-	r.st.SetReadDeadline(time.Now().Add(grace))
+	r.mu.Lock()
+	if r.due.IsZero() {
+		r.due = time.Now().Add(grace)
+		r.st.SetReadDeadline(r.due)
+	}
+	r.mu.Unlock()
 	r.c.tell(wire.KindKill, wire.Kill{ID: r.id, Cause: string(cause)})
+}
+
+// late reports whether the command should have ended by now. A stream with data at hand knows no deadline.
+func (r *run) late() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.due.IsZero() && time.Now().After(r.due)
+}
+
+// write passes data on to a writer of ours. The time that takes after a kill is not the init's.
+func (r *run) write(w io.Writer, data []byte) error {
+	begin := time.Now()
+	_, err := w.Write(data)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.due.IsZero() {
+		if killed := r.due.Add(-grace); killed.After(begin) {
+			begin = killed
+		}
+		r.due = r.due.Add(time.Since(begin))
+		r.st.SetReadDeadline(r.due)
+	}
+	return err
 }
 
 // collect passes the output on until the command's exit.
@@ -164,10 +192,10 @@ func (r *run) collect(in *wire.Reader) (sandbox.Exit, error) {
 	var total int64
 	var writing error
 	for {
-		if r.killed.Load() { // time spent in a writer of ours is not the init's
-			r.st.SetReadDeadline(time.Now().Add(grace))
-		}
 		k, data, err := in.Next(wire.MaxAnswer)
+		if err == nil && k != wire.KindExit && r.late() {
+			err = yamux.ErrTimeout
+		}
 		if err != nil {
 			if errors.Is(err, yamux.ErrTimeout) {
 				err = fmt.Errorf("its init did not end a command within %s", grace)
@@ -186,7 +214,7 @@ func (r *run) collect(in *wire.Reader) (sandbox.Exit, error) {
 			if w == nil || writing != nil {
 				continue
 			}
-			if _, err := w.Write(data); err != nil {
+			if err := r.write(w, data); err != nil {
 				writing = fmt.Errorf("taking a command's output: %w", err)
 				r.kill(sandbox.CauseKilled)
 			}
