@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -44,10 +45,10 @@ func (p *running) until(event, step string) {
 	p.read(event+" "+step, func(l logged) bool { return l.Event == event && l.Step == step })
 }
 
-// says reads the log up to a message.
-func (p *running) says(message string) {
+// says reads the log up to a message that holds some words.
+func (p *running) says(words string) {
 	p.t.Helper()
-	p.read(message, func(l logged) bool { return l.Message == message })
+	p.read(words, func(l logged) bool { return strings.Contains(l.Message, words) })
 }
 
 func (p *running) read(what string, is func(logged) bool) {
