@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	for i, p := range e.Problems {
 		lines[i] = p.String()
 	}
-	return strings.Join(lines, "; ")
+	return strings.Join(lines, "\n")
 }
 
 // Lookup finds an assertion by its id.

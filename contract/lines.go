@@ -99,7 +99,7 @@ func hidden(s string) string {
 		switch {
 		case unicode.IsControl(r) && r != '\t',
 			r == '\u2028', r == '\u2029', // line ends
-			r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069': // change of direction
+			unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // direction, zero width; joiners are spelling
 			return fmt.Sprintf("the character U+%04X, which nobody sees", r)
 		}
 	}

@@ -32,10 +32,9 @@ func (r *run) resolve(ctx context.Context) error {
 		return fault.Env("folder", err)
 	}
 	r.onClose(root.Close)
-	for _, dir := range []string{runsDir, boxesDir} {
-		if err := ownDir(root, dir); err != nil {
-			return err
-		}
+	r.root = root
+	if err := r.ownDirs(); err != nil {
+		return err
 	}
 	if r.folder, err = newFolder(root, r.record.RunID, r.redact); err != nil {
 		return err
@@ -68,6 +67,17 @@ func (r *run) resolve(ctx context.Context) error {
 		}
 	}
 	return r.checkClean(ctx)
+}
+
+// ownDirs makes sure that the program's folders are folders. It is asked again after the build, which could put links
+// there.
+func (r *run) ownDirs() error {
+	for _, dir := range []string{runsDir, boxesDir} {
+		if err := ownDir(r.root, dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // passedThrough are the values that the build gets from the caller by name: they may be secrets.
@@ -206,6 +216,9 @@ func (r *run) build(ctx context.Context) error {
 
 // collect seals what the build made.
 func (r *run) collect(ctx context.Context) error {
+	if err := r.ownDirs(); err != nil {
+		return err
+	}
 	set, err := artifact.Collect(ctx, r.artifacts)
 	if err != nil {
 		return err

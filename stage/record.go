@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -26,7 +27,7 @@ func (r *run) keep(ctx context.Context) error {
 			r.recorded = &Recorded{Path: where}
 			return nil
 		}
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ticket.ErrNotRegular): // a link there is no verdict; it is replaced
 		return err
 	}
 	content, err := r.record.Markdown()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ type run struct {
 	step   string
 
 	repo      *ticket.Repo
+	root      *os.Root // of the main worktree
 	folder    *folder
 	redact    *redact.Redactor
 	ticket    *ticket.Ticket

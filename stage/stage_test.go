@@ -443,6 +443,34 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 	}
 }
 
+// So may the build, later.
+func TestLinkPlantedByTheBuildIsNotFollowed(t *testing.T) {
+	for _, dir := range []string{".trkr/validate", ".trkr/runs", ".trkr"} {
+		k := newKit(t, scripted(allMet))
+		elsewhere, before := t.TempDir(), k.git("rev-parse", "trkr/7")
+		k.req.Config.Validate.Build += " && mv " + dir + " " + dir + ".away && ln -s " + elsewhere + " " + dir
+		if res := k.run(verdict.Error); res.ExitCode() != 6 || res.Recorded != nil || k.git("rev-parse", "trkr/7") != before {
+			t.Errorf("%s: exit code %d, recorded %+v", dir, res.ExitCode(), res.Recorded)
+		}
+		if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+			t.Errorf("%s: something was written through the link: %v, %v", dir, entries, err)
+		}
+	}
+}
+
+func TestCommittedLinkAtValidationIsReplaced(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	if err := os.Symlink("/etc/passwd", filepath.Join(k.dir, ".trkr/tickets/7/validation.md")); err != nil {
+		t.Fatal(err)
+	}
+	k.git("add", "-A")
+	k.git("commit", "-qm", "plant")
+	res := k.run(verdict.Clear)
+	if mode := strings.Fields(k.git("ls-tree", "trkr/7", ".trkr/tickets/7/validation.md"))[0]; mode != "100644" || res.Recorded == nil {
+		t.Errorf("validation.md has mode %s", mode)
+	}
+}
+
 func TestValuesPassedByNameAreRedacted(t *testing.T) {
 	k := newKit(t, scripted(func(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
 		report, _ := allMet(ctx, box, task)

@@ -77,7 +77,7 @@ func (r *Repo) committedContract(ctx context.Context, t *Ticket, file string) (*
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, ErrNotRegular):
 		return nil, invalid(err), nil
 	case err != nil:
 		return nil, nil, err

@@ -22,10 +22,10 @@ const (
 	modeLink = "120000"
 )
 
-var (
-	errNotFolder  = errors.New("not a folder in the commit")
-	errNotRegular = errors.New("not a regular file in the commit")
-)
+var errNotFolder = errors.New("not a folder in the commit")
+
+// ErrNotRegular is what File returns of a link or a folder: whoever wanted a file there has none.
+var ErrNotRegular = errors.New("not a regular file in the commit")
 
 // readTree lists one tree object, not the ones in it.
 func (r *Repo) readTree(ctx context.Context, tree string) ([]entry, error) {
@@ -156,7 +156,7 @@ func (r *Repo) File(ctx context.Context, commit, file string) ([]byte, error) {
 	var size int64
 	meta, _, _ := bytes.Cut(out, []byte("\t"))
 	if _, err := fmt.Sscan(string(meta), &mode, &kind, &id, &size); err != nil || kind != "blob" || mode == modeLink {
-		return nil, wrong(fmt.Errorf("%w (mode %s)", errNotRegular, mode))
+		return nil, wrong(fmt.Errorf("%w (mode %s)", ErrNotRegular, mode))
 	}
 	if size > maxFile {
 		return nil, wrong(fmt.Errorf("it has %d bytes, at most %d are read", size, maxFile))
