@@ -167,6 +167,14 @@ func (s *suite) install(t *testing.T, box sandbox.Sandbox) {
 	in := open(t, box, sandbox.SessionSpec{Role: sandbox.RoleInstall})
 	says(t, in, "mkdir", sandbox.Prefix+"/bin", "493") // 0755
 	says(t, in, "write", sandbox.Prefix+"/bin/data", "installed")
+	says(t, in, "mkdir", sandbox.Prefix+"/open", "493")
+	says(t, in, "write", sandbox.Prefix+"/open/data", "installed")
+	says(t, in, "mkdir", sandbox.Prefix+"/shut", "493")
+	says(t, in, "write", sandbox.Prefix+"/shut/data", "installed")
+	if s.traits.Isolates { // careless installs leave such modes
+		says(t, in, "chmod", "777", sandbox.Prefix, sandbox.Prefix+"/open", sandbox.Prefix+"/open/data")
+		says(t, in, "chmod", "0", sandbox.Prefix+"/shut/data", sandbox.Prefix+"/shut")
+	}
 	if _, err := box.Open(timeout(t), sandbox.SessionSpec{Role: sandbox.RoleInstall}); err == nil {
 		t.Error("two install sessions at once")
 	}
@@ -174,8 +182,15 @@ func (s *suite) install(t *testing.T, box sandbox.Sandbox) {
 		t.Fatal(err)
 	}
 	se := open(t, box, sandbox.SessionSpec{})
-	if got := says(t, se, "read", sandbox.Prefix+"/bin/data"); got != "installed" {
-		t.Errorf("the subject reads %q", got)
+	for _, p := range []string{"/bin/data", "/open/data", "/shut/data"} {
+		if got := says(t, se, "read", sandbox.Prefix+p); got != "installed" {
+			t.Errorf("the subject reads %q in %s", got, p)
+		}
+	}
+	if s.traits.Isolates {
+		if got := says(t, se, "touch", sandbox.Prefix+"/new", sandbox.Prefix+"/open/data", sandbox.Prefix+"/open/new", sandbox.Prefix+"/shut/data"); got != "" {
+			t.Errorf("after the install the subject %s", got)
+		}
 	}
 	again := open(t, box, sandbox.SessionSpec{Role: sandbox.RoleInstall})
 	says(t, again, "write", sandbox.Prefix+"/bin/data", "again")

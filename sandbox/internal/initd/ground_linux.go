@@ -146,18 +146,23 @@ func (b *box) Close(id Identity, d Dirs) error {
 		return fmt.Errorf("removing what a session left: %s", exit.Detail)
 	}
 	defer p.Stdout.Close()
-	defer p.Stderr.Close()
+	words := make(chan string, 1)
+	go func() {
+		said, _ := io.ReadAll(io.LimitReader(p.Stderr, 300)) //nolint:errcheck // what came counts
+		p.Stderr.Close()
+		words <- strings.TrimSpace(string(said))
+	}()
 	t := time.AfterFunc(time.Minute, func() { b.Kill(id) }) //nolint:errcheck // what follows tells
 	defer t.Stop()
 	if st := <-p.Done; st != (Status{}) {
-		return fmt.Errorf("removing what a session left: the helper ended with %d %s", st.Code, st.Signal)
+		return fmt.Errorf("removing what a session left: the helper ended with %d %s %s", st.Code, st.Signal, <-words)
 	}
 	return nil
 }
 
 // closeEmpty saves the helper where there is nothing for it to do. It reads only directories that the box owns.
 func (b *box) closeEmpty(id Identity, d Dirs) bool {
-	if d.Decoys != "" {
+	if d.Decoys != "" || id.UID == wire.InstallUID {
 		return false
 	}
 	for _, shared := range []string{"/tmp", "/dev/shm"} {

@@ -2,6 +2,7 @@ package initd
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 
@@ -18,6 +19,9 @@ func helperMain(name string) int {
 	var err error
 	if name == wire.HelperRemove {
 		err = Remove(uid, os.Getenv(removeVar), "/tmp", "/dev/shm", Work)
+		if uid == wire.InstallUID {
+			err = errors.Join(err, Seal(sandbox.Prefix, uid))
+		}
 	} else {
 		dir, wd := os.Getwd()
 		out := bufio.NewWriterSize(os.Stdout, wire.MaxData)

@@ -60,6 +60,13 @@ var verbs = map[string]func([]string){
 	"sleep": func(a []string) { time.Sleep(time.Duration(num(a[0])) * time.Millisecond) },
 	"write": func(a []string) { check(os.WriteFile(a[0], []byte(a[1]), 0o644)) },
 	"mkdir": func(a []string) { check(os.Mkdir(a[0], os.FileMode(num(a[1])))) },
+	"chmod": func(a []string) { // octal mode, paths
+		mode, err := strconv.ParseUint(a[0], 8, 32)
+		check(err)
+		for _, p := range a[1:] {
+			check(syscall.Chmod(p, uint32(mode)))
+		}
+	},
 	"read": func(a []string) {
 		b, err := os.ReadFile(a[0])
 		check(err)
