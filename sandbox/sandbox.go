@@ -112,7 +112,9 @@ type Session interface {
 	// box alone (a *LostError, a cancelled ctx); whatever the command did, or that it could not be started, is in Exit.
 	Run(ctx context.Context, c Command) (Exit, error)
 	// Observe looks at paths (relative to Dir) as the session's uid, following no link at the last component.
-	// A path that is not there has Type "". Up to content bytes of each regular file are returned.
+	// A path that is not there has Type "": so has every one where Dir is gone. What cannot be looked at, because a
+	// directory is shut or because a link leads out of Dir, is Unseen. An absolute path may lie anywhere.
+	// Up to content bytes of each regular file are returned.
 	Observe(ctx context.Context, content int64, paths ...string) ([]File, error)
 	// LookPath resolves program names the way the session's PATH would, links followed to the end. An element is
 	// empty where nothing executable was found.
@@ -142,7 +144,7 @@ type TTY struct {
 // File is one path seen from inside. Names are raw bytes, not always UTF-8.
 type File struct {
 	Path    string // relative, slashes
-	Type    string // "file", "dir", "link", "other", or "" where nothing is there
+	Type    string // "file", "dir", "link", "other", Unseen, or "" where nothing is there
 	Mode    uint32 // permission bits with setuid, setgid and sticky as in st_mode & 07777
 	Size    int64
 	Digest  string // hex sha256 of a regular file; of its first and last MiB where Partial
@@ -150,3 +152,6 @@ type File struct {
 	Target  string // of a link
 	Content []byte // Observe only
 }
+
+// Unseen is the type of a path of which it is not known what is there, if anything.
+const Unseen = "unseen"

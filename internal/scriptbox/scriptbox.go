@@ -129,13 +129,13 @@ func (s *Session) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, e
 	return s.Box.Play(c), nil
 }
 
-// Observe looks at the session's files, and at the box's where the path leads out of the working directory.
+// Observe looks at the session's files, and at the box's where the path is absolute.
 func (s *Session) Observe(_ context.Context, content int64, paths ...string) ([]sandbox.File, error) {
 	var files []sandbox.File
 	for _, p := range paths {
 		f := s.Files[p]
-		if abs := path.Join(s.dir, p); !strings.HasPrefix(abs, s.dir+"/") {
-			f = s.Box.Files[abs]
+		if path.IsAbs(p) {
+			f = s.Box.Files[p]
 		}
 		f.Path = p
 		f.Content = f.Content[:min(int64(len(f.Content)), content)]

@@ -65,7 +65,7 @@ func (s *session) Observe(ctx context.Context, content int64, paths ...string) (
 	}
 	files := make([]sandbox.File, 0, len(paths))
 	most := int64(len(paths)) * (content + wire.MaxAnswer)
-	err := s.c.help(ctx, s.id, wire.HelperObserve, wire.Params{Content: content, Names: wire.Bytes(paths)}, most, helperTime,
+	err := s.c.help(ctx, s.id, wire.HelperObserve, wire.Params{Content: content, Names: wire.Bytes(paths), Dir: []byte(s.dir)}, most, helperTime,
 		func(r *wire.Reader) error {
 			f, err := readFile(r, content)
 			if err != nil {
@@ -92,7 +92,7 @@ func (s *session) LookPath(ctx context.Context, names ...string) ([]string, erro
 		return nil, nil
 	}
 	found := make([]string, 0, len(names))
-	err := s.c.help(ctx, s.id, wire.HelperLookPath, wire.Params{Names: wire.Bytes(names)}, int64(len(names))*wire.MaxAnswer, helperTime,
+	err := s.c.help(ctx, s.id, wire.HelperLookPath, wire.Params{Names: wire.Bytes(names), Dir: []byte(s.dir)}, int64(len(names))*wire.MaxAnswer, helperTime,
 		func(r *wire.Reader) error {
 			f, err := readFile(r, 0)
 			if err != nil {
@@ -139,7 +139,8 @@ func readFile(r *wire.Reader, content int64) (sandbox.File, error) {
 }
 
 // help runs a helper in the box, under the uid of a session or the one that looks, and reads its answer item by item.
-// A helper that ends badly or says what it cannot is an error about the box.
+// A helper that ends badly or says what it cannot is an error about the box. It starts where nothing can go away: a
+// command may have removed its session's directory.
 func (c *client) help(ctx context.Context, session uint64, name string, p wire.Params, most int64, timeout time.Duration, item func(*wire.Reader) error) error {
 	params, err := json.Marshal(p)
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *client) help(ctx context.Context, session uint64, name string, p wire.P
 	}()
 	var words tail
 	r := &run{c: c, budget: most, stdin: bytes.NewReader(params), stdout: pw, stderr: &words, timeout: timeout}
-	exit, err := r.do(ctx, wire.Run{Session: session, Helper: name, Stdin: true, Timeout: int64(timeout)})
+	exit, err := r.do(ctx, wire.Run{Session: session, Helper: name, Dir: []byte("/"), Stdin: true, Timeout: int64(timeout)})
 	pw.Close()
 	bad := <-parsed
 	_, lost := errors.AsType[*sandbox.LostError](err)

@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -87,15 +86,7 @@ func (p program) key() string {
 
 // observe looks at absolute paths.
 func observe(ctx context.Context, s sandbox.Session, names []string) (map[string]sandbox.File, error) {
-	relative := make([]string, len(names))
-	for i, name := range names {
-		rel, err := filepath.Rel(s.Dir(), name)
-		if err != nil {
-			return nil, err
-		}
-		relative[i] = filepath.ToSlash(rel)
-	}
-	files, err := s.Observe(ctx, 0, relative...)
+	files, err := s.Observe(ctx, 0, names...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@
 package initd
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,15 +16,10 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
 )
 
-const (
-	edge        = 1 << 20  // hashed at each end of a file that is not hashed whole
-	observeFull = 64 << 20 // a file that a session made is hashed whole up to this
-)
-
 // View is what a helper looks at.
 type View struct {
 	Root string // the inputs
-	Dir  string // observe: where relative paths begin
+	Dir  string // where relative paths begin
 	Path string // lookpath: the directories
 	// Real and Name translate between names in the box and where they are: a unit test's box is a directory.
 	// A real box leaves both nil.
@@ -51,13 +44,14 @@ func (v View) Inputs(p wire.Params, out io.Writer) error {
 		}
 		for _, e := range entries {
 			path, name := filepath.Join(dir, e.Name()), filepath.Join(rel, e.Name())
-			f := see(path, name)
+			f := see(outside{}, path)
+			f.Path = []byte(name)
 			if f.Type == "file" {
 				whole := f.Size <= left
 				if whole {
 					left -= f.Size
 				}
-				digest(path, &f, whole)
+				digestAndRead(outside{}, path, &f, whole, 0)
 			}
 			if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {
 				return err
@@ -73,17 +67,24 @@ func (v View) Inputs(p wire.Params, out io.Writer) error {
 	return list(v.Root, "")
 }
 
-// Observe looks at each path of p.Names.
+// Observe looks at each path of p.Names. A relative one is never followed out of v.Dir: what stands elsewhere is not
+// what was made there.
 func (v View) Observe(p wire.Params, out io.Writer) error {
+	dir, err := openDir(v.Dir)
+	if err == nil {
+		defer dir.Close()
+	}
 	for _, name := range p.Names {
-		path := translate(v.Real, string(name))
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(v.Dir, path)
-		}
-		f := see(path, "")
+		var f wire.File
 		var content []byte
-		if f.Type == "file" {
-			content = digestAndRead(path, &f, f.Size <= observeFull, p.Content)
+		path := translate(v.Real, string(name))
+		switch {
+		case filepath.IsAbs(path):
+			f, content = look(outside{}, path, p.Content)
+		case err != nil:
+			f.Type = unseen(err)
+		default:
+			f, content = look(dir, path, p.Content)
 		}
 		f.Bytes = int64(len(content))
 		if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {
@@ -104,7 +105,11 @@ func (v View) Observe(p wire.Params, out io.Writer) error {
 func (v View) LookPath(p wire.Params, uid int, out io.Writer) error {
 	for _, name := range p.Names {
 		f := wire.File{}
-		if path, exit := Find(Command{Args: []string{translate(v.Real, string(name))}, Dir: v.Dir, Path: v.Path}, uid); exit == nil {
+		c := Command{Args: []string{translate(v.Real, string(name))}, Dir: "/", Path: v.Path}
+		if strings.Contains(c.Args[0], "/") && !filepath.IsAbs(c.Args[0]) {
+			c.Dir = v.Dir // which may be gone: the others do not need it
+		}
+		if path, exit := Find(c, uid); exit == nil {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				f.Path = []byte(translate(v.Name, real))
 			}
@@ -115,77 +120,6 @@ func (v View) LookPath(p wire.Params, uid int, out io.Writer) error {
 	}
 	return nil
 }
-
-// see tells what is at path, following no link there.
-func see(path, name string) wire.File {
-	f := wire.File{Path: []byte(name)}
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return f
-	}
-	f.Mode, f.Size = uint32(st.Mode)&0o7777, st.Size
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		f.Type = "file"
-	case unix.S_IFDIR:
-		f.Type, f.Size = "dir", 0
-	case unix.S_IFLNK:
-		f.Type = "link"
-		if t, err := os.Readlink(path); err == nil {
-			f.Target = []byte(t)
-		}
-	default:
-		f.Type = "other"
-	}
-	return f
-}
-
-func digest(path string, f *wire.File, whole bool) { digestAndRead(path, f, whole, 0) }
-
-// digestAndRead hashes a regular file and returns up to content bytes of its beginning. A file that cannot be read has
-// no digest.
-func digestAndRead(path string, f *wire.File, whole bool, content int64) []byte {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f.Size = info.Size()
-	h := sha256.New()
-	buf := make([]byte, 256<<10)
-	var parts []io.Reader
-	if whole || f.Size <= 2*edge {
-		parts = []io.Reader{file}
-	} else {
-		f.Partial = true
-		parts = []io.Reader{io.NewSectionReader(file, 0, edge), io.NewSectionReader(file, f.Size-edge, edge)}
-	}
-	for _, p := range parts {
-		if _, err := io.CopyBuffer(onlyWriter{h}, onlyReader{p}, buf); err != nil {
-			return nil
-		}
-	}
-	f.Digest = hex.EncodeToString(h.Sum(nil))
-	if content <= 0 {
-		return nil
-	}
-	b, err := io.ReadAll(io.NewSectionReader(file, 0, min(content, f.Size)))
-	if err != nil {
-		return nil
-	}
-	return b
-}
-
-// These keep io.CopyBuffer to the buffer that it is given.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
 
 // Remove removes top, and what uid owns in shared directories: it may lie in somebody else's directory.
 func Remove(uid int, top string, shared ...string) error {
@@ -244,6 +178,9 @@ func (v View) Help(name string, uid int, in io.Reader, out io.Writer) error {
 	p, err := readParams(in)
 	if err != nil {
 		return err
+	}
+	if len(p.Dir) > 0 {
+		v.Dir = translate(v.Real, string(p.Dir))
 	}
 	switch name {
 	case wire.HelperInputs:

@@ -23,14 +23,10 @@ func helperMain(name string) int {
 			err = errors.Join(err, Seal(sandbox.Prefix, uid))
 		}
 	} else {
-		dir, wd := os.Getwd()
 		out := bufio.NewWriterSize(os.Stdout, wire.MaxData)
-		v := View{Root: sandbox.Root, Dir: dir, Path: os.Getenv("PATH")}
+		v := View{Root: sandbox.Root, Dir: "/", Path: os.Getenv("PATH")}
 		if err = v.Help(name, uid, os.Stdin, out); err == nil {
 			err = out.Flush()
-		}
-		if err == nil && name == wire.HelperObserve {
-			err = wd
 		}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ type Params struct {
 	Full    int64    `json:"full,omitempty"`    // inputs: bytes hashed whole
 	Content int64    `json:"content,omitempty"` // observe: bytes returned of each file
 	Names   [][]byte `json:"names,omitempty"`   // observe: paths; lookpath: program names
+	Dir     []byte   `json:"dir,omitempty"`     // observe, lookpath: where relative names begin; it may be gone
 }
 
 // File is one path that a helper saw: one message each. The content follows in frames of stdout, Bytes in all.
