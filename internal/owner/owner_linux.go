@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 var bootID = sync.OnceValue(func() string {
@@ -14,6 +16,14 @@ var bootID = sync.OnceValue(func() string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
+})
+
+var pidSpace = sync.OnceValue(func() uint64 {
+	var st unix.Stat_t
+	if unix.Stat("/proc/self/ns/pid", &st) != nil {
+		return 0
+	}
+	return st.Ino
 })
 
 // startTime is field 22 of the process's stat; false where there is no such process or it is a zombie.

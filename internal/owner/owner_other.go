@@ -17,6 +17,8 @@ var bootID = sync.OnceValue(func() string {
 	return id
 })
 
+func pidSpace() uint64 { return 0 }
+
 func startTime(pid int) (uint64, bool) {
 	err := unix.Kill(pid, 0)
 	return 0, err == nil || errors.Is(err, unix.EPERM)

@@ -14,8 +14,8 @@ func TestSelfIsAlive(t *testing.T) {
 	if o.PID != os.Getpid() || o.UID != os.Getuid() {
 		t.Fatalf("Self() = %+v", o)
 	}
-	if runtime.GOOS == "linux" && (o.Start == 0 || o.Boot == "") {
-		t.Fatalf("Self() lacks start time or boot id: %+v", o)
+	if runtime.GOOS == "linux" && (o.Start == 0 || o.Boot == "" || o.Space == 0) {
+		t.Fatalf("Self() lacks start time, boot id or namespace: %+v", o)
 	}
 	if !o.Alive() {
 		t.Fatalf("%v is not alive", o)
@@ -38,6 +38,20 @@ func TestOthersAreNot(t *testing.T) {
 	}
 }
 
+// TestOtherNamespace: of a program in another container that shares our folders nobody can tell that it is dead.
+func TestOtherNamespace(t *testing.T) {
+	o := Self()
+	o.Start++
+	o.Space++
+	if !o.Alive() {
+		t.Error("a program of another pid namespace is dead")
+	}
+	o.Boot = "00000000-0000-0000-0000-000000000000"
+	if o.Alive() {
+		t.Error("it outlived the machine's boot")
+	}
+}
+
 func TestEndedIsDead(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
@@ -47,7 +61,7 @@ func TestEndedIsDead(t *testing.T) {
 	if !ok {
 		t.Fatal("a running process has no start time")
 	}
-	o := Owner{PID: cmd.Process.Pid, Start: start, Boot: Self().Boot, UID: Self().UID}
+	o := Owner{PID: cmd.Process.Pid, Start: start, Boot: Self().Boot, UID: Self().UID, Space: Self().Space}
 	if !o.Alive() {
 		t.Error("a running process is dead")
 	}
@@ -70,6 +84,7 @@ func TestRoundTrip(t *testing.T) {
 			Start: rapid.Uint64().Draw(t, "start"),
 			Boot:  rapid.StringMatching(`[0-9a-f-]{0,36}`).Draw(t, "boot"),
 			UID:   rapid.IntRange(0, 1<<31-1).Draw(t, "uid"),
+			Space: rapid.Uint64().Draw(t, "space"),
 		}
 		if got, err := Parse(o.String()); err != nil || got != o {
 			t.Fatalf("Parse(%q) = %+v, %v", o, got, err)
@@ -78,7 +93,10 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, s := range []string{"", "1.2.3", "0.2.3.b", "-1.2.3.b", "x.2.3.b", "1.x.3.b", "1.2.x.b", "01.2.3.b", "1.2.3.b/../c", "1.2.3.b\n", "1.+2.3.b"} {
+	for _, s := range []string{
+		"", "1.2.3.4", "1.2.3.b", "0.2.3.4.b", "-1.2.3.4.b", "x.2.3.4.b", "1.x.3.4.b", "1.2.x.4.b", "1.2.3.x.b", "1.2.3.-4.b", "01.2.3.4.b",
+		"1.2.3.04.b", "1.2.3.4.b/../c", "1.2.3.4.b\n", "1.+2.3.4.b", "1.2.3.4.5.b",
+	} {
 		if o, err := Parse(s); err == nil {
 			t.Errorf("Parse(%q) = %+v", s, o)
 		}

@@ -17,9 +17,9 @@ import (
 
 // Labels of a box's container.
 const (
-	labelOwner = "dev.trkr.validate.owner" // the program that made it
-	labelSpace = "dev.trkr.validate.space" // where that program's pid means something
-	labelRun   = "dev.trkr.validate.run"
+	labelOwner   = "dev.trkr.validate.owner"   // the program that made it
+	labelMachine = "dev.trkr.validate.machine" // where that program runs
+	labelRun     = "dev.trkr.validate.run"
 )
 
 // workDir holds the sessions' working directories.
@@ -46,7 +46,7 @@ func config(spec sandbox.Spec, u *userland, p program) (*container.Config, *cont
 		AttachStderr: true,
 		OpenStdin:    true,
 		StdinOnce:    true,
-		Labels:       map[string]string{labelOwner: owner.Self().String(), labelSpace: space(), labelRun: spec.RunID},
+		Labels:       map[string]string{labelOwner: owner.Self().String(), labelMachine: machine(), labelRun: spec.RunID},
 	}
 	host := &container.HostConfig{
 		Init:           &no, // the daemon's default may be another init

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -34,7 +33,7 @@ func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	var failed []error
 	for _, c := range found {
 		o, err := owner.Parse(c.Labels[labelOwner])
-		if err != nil || o.UID != os.Getuid() || c.Labels[labelSpace] != space() || o.Alive() {
+		if err != nil || o.UID != os.Getuid() || c.Labels[labelMachine] != machine() || o.Alive() {
 			continue
 		}
 		if !dryRun {
@@ -52,16 +51,11 @@ func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	return swept, errors.Join(failed...)
 }
 
-// space says where a pid means something: this machine's name and the pid namespace. A daemon may serve several
-// machines, and programs in containers.
-var space = sync.OnceValue(func() string {
+// machine is this one's name: a daemon may serve several, and another machine's boot tells nothing of its programs here.
+var machine = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "unknown"
+		return "unknown"
 	}
-	ns, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		ns = "pid"
-	}
-	return fmt.Sprintf("%s %s", host, ns)
+	return host
 })

@@ -90,10 +90,15 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	gone.Start++
 	other := gone
 	other.UID++
+	elsewhere := gone
+	elsewhere.Space++
+	rebooted := gone
+	rebooted.Boot = "00000000-0000-0000-0000-000000000000"
 	for name, labels := range map[string]map[string]string{
-		"another user":          {labelOwner: other.String(), labelSpace: space()},
-		"another pid namespace": {labelOwner: gone.String(), labelSpace: "elsewhere pid:[1]"},
-		"unreadable":            {labelOwner: "nonsense", labelSpace: space()},
+		"another user":          {labelOwner: other.String(), labelMachine: machine()},
+		"another pid namespace": {labelOwner: elsewhere.String(), labelMachine: machine()},
+		"another machine":       {labelOwner: rebooted.String(), labelMachine: machine() + "-2"},
+		"unreadable":            {labelOwner: "nonsense", labelMachine: machine()},
 	} {
 		made, err := d.ContainerCreate(t.Context(), &container.Config{Image: ref, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, "")
 		if err != nil {
