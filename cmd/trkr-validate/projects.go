@@ -40,7 +40,7 @@ func seen(dir *os.Root) project {
 		return project{}
 	case "go.mod":
 		return project{
-			kind: kind, build: "mkdir -p dist && CGO_ENABLED=0 go build -trimpath -o dist/ ./...",
+			kind: kind, build: "mkdir -p dist && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o dist/ ./...",
 			artifacts: []string{"dist/*"}, ignore: []string{"/dist/"},
 		}
 	case "package.json":
