@@ -35,6 +35,10 @@ func (r *repo) begin(args ...string) *running {
 	if err := p.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
+	r.t.Cleanup(func() { // a test that failed half way leaves no program; one that has ended is not signalled
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
 	p.lines = bufio.NewScanner(p.stderr)
 	return p
 }
