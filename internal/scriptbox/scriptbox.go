@@ -21,6 +21,7 @@ type Box struct {
 	Files    map[string]sandbox.File // what Observe finds at an absolute path
 	Play     func(c *Call) sandbox.Exit
 	OpenErr  error // of Open
+	CloseErr error // of a session's Close
 
 	mu       sync.Mutex
 	Sessions []*Session // in the order in which they were opened
@@ -156,5 +157,5 @@ func (s *Session) LookPath(_ context.Context, names ...string) ([]string, error)
 // Close marks the session closed.
 func (s *Session) Close() error {
 	s.Closed = true
-	return nil
+	return s.Box.CloseErr
 }

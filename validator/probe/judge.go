@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type ended struct {
 type seen struct {
 	ended
 	shell         bool  // /bin/sh ran it
+	simple        bool  // it is one command
+	direct        bool  // a program of the artifact is in it; else one ran in the setup,
+	ran           bool  // and that is known to have run there
 	wrapped       bool  // a program such as timeout ran it
 	shows         shows // what its end says about the artifact's programs in it: about one at least,
 	least         shows // and about each
@@ -158,6 +162,26 @@ func (s *seen) own() (judgement, bool) {
 	return unverified("exit code %d, but in this shell text that may be another program's", s.exit.Code), false
 }
 
+// leans tells whether what was met need not be the artifact's doing. A code other than 0 may be of what kept it from
+// running; a word or a file may come from whatever else the text runs; a look at what the setup left may find what it
+// would find anyhow. Then only a decoy tells.
+func (s *seen) leans(tree *Assertion) bool {
+	if !s.direct && !(s.simple && s.ran) || s.shows != always && demandsFailure(tree) {
+		return true
+	}
+	own := s.simple && (s.shows == always || s.shows == ifZero && s.exit.Code == 0)
+	return !own && slices.ContainsFunc(tree.Outcomes, func(c Clause) bool { return positive(c.Outcome) })
+}
+
+// positive reports whether an outcome is something that came about, beside an end.
+func positive(o Outcome) bool {
+	switch o.(type) {
+	case DoesNotPrint, PrintsNothing, Unchanged:
+		return false
+	}
+	return !exit(o)
+}
+
 // failed decides "fails" and "exits non-zero": a code of the program's own that is not 0.
 func (s *seen) failed() judgement {
 	if s.exit.Code == 0 {
@@ -216,6 +240,10 @@ func (o Creates) judge(s *seen) judgement {
 	switch {
 	case after.Type == "":
 		return unmet("expected the %s %s, nothing is there", what, name)
+	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
+		return notSeen(name)
+	case o.Type == "" && after.Type != "file" && after.Type != "dir":
+		return unverified("%s is a %s: only of a file or a directory can it be told that it is what was meant", name, after.Type)
 	case o.Type != "" && after.Type != o.Type:
 		return unmet("expected the %s %s, there is a %s", what, name, after.Type)
 	case before.Type != "":
@@ -234,6 +262,8 @@ func (o Creates) judge(s *seen) judgement {
 func (o Removes) judge(s *seen) judgement {
 	name := quote([]byte(o.Path), 80)
 	switch before, after := s.before[o.Path], s.after[o.Path]; {
+	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
+		return notSeen(name)
 	case before.Type == "":
 		return blocked("%s was not there before, so nothing shows that it is removed", name)
 	case o.Type != "" && before.Type != o.Type:
@@ -249,6 +279,8 @@ func (o Unchanged) judge(s *seen) judgement {
 	name := quote([]byte(o.Path), 80)
 	before, after := s.before[o.Path], s.after[o.Path]
 	switch {
+	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
+		return notSeen(name)
 	case before.Type == "":
 		return blocked("%s was not there before", name)
 	case before.Type != "file":
@@ -260,6 +292,10 @@ func (o Unchanged) judge(s *seen) judgement {
 	default:
 		return s.absent(met("%s is unchanged", name))
 	}
+}
+
+func notSeen(name string) judgement {
+	return unverified("what is at %s could not be looked at: a directory is shut, or a link leads out of the working directory", name)
 }
 
 func file(f sandbox.File) string {

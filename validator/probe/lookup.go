@@ -11,7 +11,10 @@ import (
 
 // lookup knows where programs are. PATH, the artifact, the prefix and the image are read-only while assertions run: what
 // was found once stays there, and one look serves all assertions.
-type lookup map[string]string
+type lookup struct {
+	found map[string]string
+	image []string // directories of the image's own PATH
+}
 
 // lasting reports whether a name means the same file in every session.
 func lasting(name string) bool { return !strings.Contains(name, "/") || belongs(name) }
@@ -21,7 +24,7 @@ func (l lookup) find(ctx context.Context, s sandbox.Session, programs []program)
 	var names, scripts []string
 	fresh := map[string]string{}
 	for _, p := range programs {
-		if _, known := l[p.key()]; known {
+		if _, known := l.found[p.key()]; known {
 			continue
 		}
 		if _, known := fresh[p.key()]; known {
@@ -56,12 +59,12 @@ func (l lookup) find(ctx context.Context, s sandbox.Session, programs []program)
 	}
 	places := make([]string, len(programs))
 	for i, p := range programs {
-		place, known := l[p.key()]
+		place, known := l.found[p.key()]
 		if !known {
 			place = fresh[p.key()]
 		}
 		if places[i] = place; lasting(p.name) {
-			l[p.key()] = place
+			l.found[p.key()] = place
 		}
 	}
 	return places, nil
@@ -71,9 +74,32 @@ func (l lookup) find(ctx context.Context, s sandbox.Session, programs []program)
 func (l lookup) known(programs []program) []string {
 	places := make([]string, len(programs))
 	for i, p := range programs {
-		places[i] = l[p.key()]
+		places[i] = l.found[p.key()]
 	}
 	return places
+}
+
+// hides returns one of the names that the image has a program of, or nothing.
+func (l lookup) hides(ctx context.Context, s sandbox.Session, names []string) (string, error) {
+	var look []program
+	var of []string
+	for _, name := range names {
+		for _, dir := range l.image {
+			if !strings.Contains(name, "/") && path.IsAbs(dir) && !belongs(dir+"/x") {
+				look, of = append(look, program{name: path.Join(dir, name)}), append(of, name)
+			}
+		}
+	}
+	places, err := l.find(ctx, s, look)
+	if err != nil {
+		return "", err
+	}
+	for i, place := range places {
+		if place != "" && !belongs(place) {
+			return of[i], nil
+		}
+	}
+	return "", nil
 }
 
 // key keeps a file that is executed apart from the same file given to an interpreter.

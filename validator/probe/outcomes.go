@@ -102,12 +102,16 @@ func (p *parser) outcome(with bool) ([]Outcome, bool) {
 	case p.words("creates"):
 		return one(p.creates())
 	case p.words("removes"):
-		typ := p.noun()
-		path, ok := p.path()
+		typ, path, ok := p.entry()
 		return one(Removes{typ, path}, ok)
 	case p.words("leaves"):
 		p.words("the file")
-		path, ok := p.path()
+		at := p.i
+		path, dir, ok := p.path()
+		if dir {
+			p.refuse(at, "a file: only of a file can it be told that it is unchanged")
+			return nil, false
+		}
 		if ok && !p.words("unchanged") {
 			p.miss(p.i, `"unchanged"`)
 			ok = false
@@ -309,8 +313,7 @@ func (p *parser) noun() string {
 
 func (p *parser) creates() (Outcome, bool) {
 	at := p.i
-	typ := p.noun()
-	name, ok := p.path()
+	typ, name, ok := p.entry()
 	if !ok {
 		return nil, false
 	}
@@ -326,20 +329,36 @@ func (p *parser) creates() (Outcome, bool) {
 	return o, ok
 }
 
+// entry reads [the file|directory] and a path, which may say by itself that it is a directory.
+func (p *parser) entry() (typ, name string, ok bool) {
+	typ = p.noun()
+	at := p.i
+	name, dir, ok := p.path()
+	switch {
+	case dir && typ == "file":
+		p.refuse(at, "the path of a file: a slash at the end means a directory")
+		return "", "", false
+	case dir:
+		typ = "dir"
+	}
+	return typ, name, ok
+}
+
 // path reads a path below the command's working directory, which is the only place where both looks can be sure to
-// see what the command did.
-func (p *parser) path() (string, bool) {
+// see what the command did. dir: it can only be a directory's.
+func (p *parser) path() (name string, dir, ok bool) {
 	at := p.i
 	s, ok := p.text()
 	if !ok {
-		return "", false
+		return "", false, false
 	}
 	clean := path.Clean(s)
 	if path.IsAbs(s) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(s, "*?[]{}~$\x00") {
 		p.refuse(at, "a path below the working directory, without wildcards")
-		return "", false
+		return "", false, false
 	}
-	return clean, true
+	final := s[strings.LastIndex(s, "/")+1:]
+	return clean, final == "" || final == "." || final == "..", true
 }
 
 var amount = regexp.MustCompile(`^([0-9]{1,6}(?:\.[0-9]{1,3})?)([a-z]*)$`)

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,10 +151,20 @@ func usage(line []byte) bool {
 	return !unicode.IsLetter(next) && !unicode.IsDigit(next) && next != '_'
 }
 
+// ofShell matches what a shell says of a text, by which that text may never have come to the artifact.
+var ofShell = regexp.MustCompile(`^(/bin/)?(ba|da|a|k|z)?sh: (line )?[0-9]+: `)
+
 func (ErrorMessage) judge(s *seen) judgement {
-	return s.find(Stderr, "an error message on stderr", func(b []byte) ([]byte, bool) {
-		return line(b, func(l []byte) bool { return len(bytes.TrimSpace(l)) > 0 })
+	shell := func(l []byte) bool {
+		return ofShell.Match(l) || s.shell && (bytes.HasPrefix(l, []byte("/bin/sh: ")) || bytes.HasPrefix(l, []byte("sh: ")))
+	}
+	j := s.find(Stderr, "an error message on stderr", func(b []byte) ([]byte, bool) {
+		return line(b, func(l []byte) bool { return len(bytes.TrimSpace(l)) > 0 && !shell(l) })
 	})
+	if words, only := line(s.stream(Stderr).data, shell); only && j.status == verdict.Unmet {
+		return unverified("the only error message is the shell's: %s", quote(words, 160))
+	}
+	return j
 }
 
 func (o PrintsLines) judge(s *seen) judgement {

@@ -36,7 +36,8 @@ type checker struct {
 
 // Validate checks one assertion after the other, each in a session of its own, so that none sees what another left.
 func (agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
-	c := &checker{box: box, task: task, until: time.Now().Add(task.Timeout), lookup: lookup{}}
+	c := &checker{box: box, task: task, until: time.Now().Add(task.Timeout)}
+	c.lookup = lookup{found: map[string]string{}, image: strings.Split(box.Info().Path, ":")}
 	c.path = strings.Join(append(append([]string(nil), task.Path...), box.Info().Path), ":")
 	trees := make([]*Assertion, len(task.Assertions))
 	reasons := make([]error, len(task.Assertions))
@@ -96,7 +97,8 @@ func (c *checker) session() sandbox.SessionSpec {
 	return sandbox.SessionSpec{Role: sandbox.RoleSubject, Env: []string{"PATH=" + c.path}}
 }
 
-// check decides one assertion, and tries a met one again on a program that does nothing.
+// check decides one assertion, and tries a met one again on a program that does nothing. What a decoy meets as well
+// proves nothing: of one command, which did run, that is worth a note; where more ran, nobody knows what was met by whom.
 func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 	if time.Until(c.until) <= 0 {
 		c.decide(id, verdict.Blocked, "the run's time was used up before it was checked")
@@ -104,7 +106,14 @@ func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 	}
 	r, err := (&trial{checker: c, id: id, tree: tree}).run(ctx)
 	if err != nil {
+		if r.status == verdict.Unmet { // the box went after that was seen
+			c.decide(id, r.status, r.evidence)
+		}
 		return err
+	}
+	if r.status == verdict.Met && r.leans && !r.replaceable {
+		r.status = verdict.Unverified
+		r.evidence = "it may not be the artifact that does this, and no decoy can take the place of a program that is named by its path; " + r.evidence
 	}
 	if r.status != verdict.Met || !r.replaceable {
 		c.decide(id, r.status, r.evidence)
@@ -123,13 +132,13 @@ func (c *checker) check(ctx context.Context, id string, tree *Assertion) error {
 			Severity: verdict.SeverityNote, Place: id, Criteria: []string{id},
 			Text: "a program that does nothing and succeeds also satisfies it: " + tree.String(),
 		})
-		if demandsFailure(tree) {
+		if r.leans || !r.simple || demandsFailure(tree) {
 			r.status = verdict.Unverified
-			r.evidence = "a program in its place that does nothing and succeeds ends in the same way, so it is not the artifact that fails here; " + r.evidence
+			r.evidence = "a program in its place that does nothing and succeeds meets it as well, so it is not the artifact that does; " + r.evidence
 		}
-	case r.leans && (err != nil || decoy.status == verdict.Blocked):
+	case r.leans && (err != nil || decoy.status != verdict.Unmet):
 		r.status = verdict.Unverified
-		r.evidence = "whether the artifact is what fails here could not be tried with a program that does nothing; " + r.evidence
+		r.evidence = "it may not be the artifact that does this, and a program in its place that does nothing did not tell; " + r.evidence
 	}
 	c.decide(id, r.status, r.evidence)
 	return err

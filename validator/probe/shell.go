@@ -2,6 +2,7 @@ package probe
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ type plan struct {
 	programs []program
 	opaque   string // why the programs cannot be told from the text; empty where they can
 	wrapped  bool   // a program such as timeout or env runs another
+	simple   bool   // the text is one command, and nothing runs beside it
 }
 
 // program is a word that is run.
@@ -24,6 +26,7 @@ type program struct {
 	// script: name is an absolute path that an interpreter is given to run, and need not be executable.
 	script bool
 	shows  shows
+	words  []string // what it is given, as far as that is known: some programs run what they are given
 }
 
 // shows tells what the end of a whole text says about one program in it. Without a shell that is always all of it.
@@ -44,10 +47,10 @@ func read(text string) (plan, error) {
 	}
 	if argv := plain(file); argv != nil && !slices.Contains(special, argv[0]) {
 		r.args(literalWords(argv), always, true)
-		return plan{argv: argv, programs: r.programs, opaque: r.opaque, wrapped: r.wrapped}, nil
+		return r.plan(argv), nil
 	}
 	r.file(file, always)
-	return plan{programs: r.programs, opaque: r.opaque, wrapped: r.wrapped}, nil
+	return r.plan(nil), nil
 }
 
 func parseShell(text string) (*syntax.File, error) {
@@ -128,71 +131,19 @@ type reader struct {
 	programs []program
 	opaque   string
 	wrapped  bool
+	compound bool
 	declared map[string]bool // functions of the text: their names are no programs
 	moved    bool            // the text changes its directory: relative paths mean something else afterwards
 	depth    int
 }
 
+func (r *reader) plan(argv []string) plan {
+	return plan{argv: argv, programs: r.programs, opaque: r.opaque, wrapped: r.wrapped, simple: !r.compound}
+}
+
 func (r *reader) hide(why string) {
 	if r.opaque == "" {
 		r.opaque = why
-	}
-}
-
-func (r *reader) file(f *syntax.File, most shows) {
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.FuncDecl:
-			r.declared[n.Name.Value] = true
-		case *syntax.Assign:
-			if n.Name != nil && n.Name.Value == "PATH" {
-				r.hide("it sets PATH")
-			}
-		}
-		return true
-	})
-	showing := map[*syntax.CallExpr]shows{}
-	mark(f.Stmts, most, showing)
-	syntax.Walk(f, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			args := make([]arg, len(call.Args))
-			for i, w := range call.Args {
-				args[i].value, args[i].known = constant(w)
-			}
-			r.args(args, showing[call], false)
-		}
-		return true
-	})
-}
-
-// mark finds the calls whose end is the end of a list of statements, as far as it is. A file that cannot be opened for
-// a redirection, and the left side of &&, end a statement before its program has started.
-func mark(list []*syntax.Stmt, most shows, showing map[*syntax.CallExpr]shows) {
-	if len(list) == 0 {
-		return
-	}
-	s := list[len(list)-1]
-	if s.Negated || s.Background {
-		return
-	}
-	for _, redirect := range s.Redirs {
-		if to, ok := constant(redirect.Word); redirect.Op != syntax.DplIn && redirect.Op != syntax.DplOut && (!ok || to != "/dev/null") {
-			most = min(most, ifZero)
-		}
-	}
-	switch c := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		showing[c] = most
-	case *syntax.BinaryCmd:
-		if c.Op == syntax.AndStmt {
-			most = min(most, ifZero)
-			mark([]*syntax.Stmt{c.X}, most, showing)
-		}
-		mark([]*syntax.Stmt{c.Y}, most, showing)
-	case *syntax.Subshell:
-		mark(c.Stmts, most, showing)
-	case *syntax.Block:
-		mark(c.Stmts, most, showing)
 	}
 }
 
@@ -211,8 +162,10 @@ var wrapper = map[string]struct {
 	shows shows
 }{
 	"command": {0, always}, "exec": {0, always}, "env": {0, always}, "nohup": {0, always}, "nice": {0, always}, "time": {0, always},
-	"timeout": {1, always}, "xargs": {0, ifZero}, "setsid": {0, hidden},
+	"timeout": {1, ifZero}, "xargs": {0, ifZero}, "setsid": {0, hidden},
 }
+
+var duration = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[smhd]?$`)
 
 // Programs that run the file they are given as their first word. An option before it may change that: then none counts.
 var interpreter = strings.Fields(`sh dash bash ash ksh zsh node nodejs bun python python2 python3 perl ruby php lua tclsh Rscript`)
@@ -232,7 +185,13 @@ func (r *reader) args(args []arg, shown shows, direct bool) {
 	case strings.Contains(name, "/") && !path.IsAbs(name) && r.moved:
 		return
 	default:
-		r.programs = append(r.programs, program{name: name, shows: shown})
+		p := program{name: name, shows: shown}
+		for _, a := range args[1:] {
+			if a.known {
+				p.words = append(p.words, a.value)
+			}
+		}
+		r.programs = append(r.programs, p)
 	}
 	base := path.Base(name)
 	if wrap, ok := wrapper[base]; ok {
@@ -246,7 +205,10 @@ func (r *reader) args(args []arg, shown shows, direct bool) {
 		rest = rest[min(wrap.skip, len(rest)):]
 		if len(rest) > 0 && !strings.HasPrefix(rest[0].value, "-") && (wrap.skip == 0 || !strings.HasPrefix(args[1].value, "-")) {
 			r.wrapped = r.wrapped || !own
-			r.args(rest, min(shown, wrap.shows), base != "command")
+			if base != "timeout" || !duration.MatchString(args[1].value) { // with one it has nothing to refuse
+				shown = min(shown, wrap.shows)
+			}
+			r.args(rest, shown, base != "command")
 		}
 		return
 	}
@@ -262,21 +224,6 @@ func (r *reader) args(args []arg, shown shows, direct bool) {
 		r.nested(args[2].value, shown)
 	case !strings.HasPrefix(first, "-"):
 		r.script(first, shown)
-	}
-}
-
-func (r *reader) builtin(name string, args []arg) {
-	switch name {
-	case "cd", "chdir", "pushd", "popd":
-		r.moved = true
-	case "alias", "eval", ".", "source", "hash":
-		r.hide("it uses " + name)
-	case "export", "readonly", "typeset", "local":
-		for _, a := range args[1:] {
-			if !a.known || strings.HasPrefix(a.value, "PATH=") {
-				r.hide("it may set PATH")
-			}
-		}
 	}
 }
 
@@ -296,9 +243,12 @@ func (r *reader) nested(text string, shown shows) {
 	if err != nil {
 		return
 	}
+	declared := r.declared // by another shell
+	r.declared = map[string]bool{}
 	r.depth++
 	r.file(f, shown)
 	r.depth--
+	r.declared = declared
 }
 
 // belongs reports whether an absolute path lies in the artifact or in what was installed of it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ type trial struct {
 	inside sandbox.Session
 	mine   []program // the artifact's programs among those that are run
 	places []string  // where they are
-	shows  shows     // what the end of the command says of them
+	ran    bool      // one of them has run to a good end in the setup
+	words  []string  // what other programs are given: one that the artifact has on PATH may be run by them
 }
 
 // result of a trial.
@@ -35,7 +37,8 @@ type result struct {
 	status      verdict.Status
 	evidence    string
 	replaceable bool // a decoy can take the place of what was run
-	leans       bool // it is met only if a decoy does not end in the same way
+	leans       bool // it is met only if a decoy in its place does not meet it
+	simple      bool // the command is one, and nothing runs beside it
 }
 
 // run decides the assertion. The error is about the box alone.
@@ -49,7 +52,7 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 	}
 	defer func() {
 		if closeErr := t.inside.Close(); closeErr != nil && err == nil {
-			r, err = trouble(ctx, closeErr)
+			r, err = spoiled(ctx, r, closeErr)
 		}
 	}()
 	for _, c := range t.tree.Setup {
@@ -61,13 +64,22 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 			return result{status: verdict.Blocked, evidence: j.why}, nil
 		}
 	}
-	j, err := t.look(ctx)
+	s, j, err := t.look(ctx)
 	if err != nil {
 		return trouble(ctx, err)
 	}
 	return result{
-		status: j.status, evidence: j.why, replaceable: replaceable(t.mine, t.task.Programs), leans: t.shows != always && demandsFailure(t.tree),
+		status: j.status, evidence: j.why, replaceable: replaceable(t.mine, t.task.Programs), leans: s.leans(t.tree), simple: s.simple,
 	}, nil
+}
+
+// spoiled is the result of a trial whose session could not be closed. What the artifact did wrong it did before that.
+func spoiled(ctx context.Context, r result, closing error) (result, error) {
+	t, err := trouble(ctx, closing)
+	if weight[r.status] >= weight[verdict.Blocked] {
+		return r, err
+	}
+	return t, err
 }
 
 // trouble tells a box that is lost from one that could not do one thing: that prevents this assertion only.
@@ -94,6 +106,8 @@ func (t *trial) prepare(ctx context.Context, c Command) (judgement, error) {
 	if !e.exit.Exited() || e.exit.Code != 0 {
 		return blocked("setup %s did not succeed: %s; %s", name(c), describe(e.exit), show(e.streams(AnyStream))), nil
 	}
+	most, _, found := shown(p, places)
+	t.ran = t.ran || found && most != hidden && p.opaque == ""
 	return met(""), nil
 }
 
@@ -121,7 +135,9 @@ func (t *trial) find(ctx context.Context, c Command) (plan, []string, judgement,
 // note remembers which of the programs are the artifact's.
 func (t *trial) note(p plan, places []string) {
 	for i, place := range places {
-		if p.opaque == "" && belongs(place) {
+		if !belongs(place) {
+			t.words = append(t.words, p.programs[i].words...)
+		} else if p.opaque == "" {
 			t.mine = append(t.mine, p.programs[i])
 			if !slices.Contains(t.places, place) {
 				t.places = append(t.places, place)
@@ -131,24 +147,26 @@ func (t *trial) note(p plan, places []string) {
 }
 
 // look runs the command itself and judges what it did.
-func (t *trial) look(ctx context.Context) (judgement, error) {
-	c := t.tree.Command
+func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
+	c, s := t.tree.Command, &seen{}
 	p, places, j, err := t.find(ctx, c)
 	if err != nil || j.status != verdict.Met {
-		return j, err
+		return s, j, err
 	}
 	t.note(p, places)
 	starts := p.argv == nil || t.decoy || places[0] != ""
-	if starts && !t.decoy && len(t.mine) == 0 {
-		why := "only the image's programs were exercised"
-		if p.opaque != "" {
-			why = "it cannot be told which programs run: " + p.opaque
-		}
-		return unverified("%s: %s", name(c), why), nil
+	switch {
+	case p.opaque != "":
+		return s, unverified("%s: it cannot be told which programs run: %s", name(c), p.opaque), nil
+	case starts && !t.decoy && len(t.mine) == 0:
+		return s, unverified("%s: only the image's programs were exercised", name(c)), nil
 	}
-	s, own := &seen{shell: p.argv == nil, wrapped: p.wrapped, decoys: t.decoy || replaceable(t.mine, t.task.Programs)}, ownTimeout
-	s.shows, s.least = shown(p, places)
-	t.shows = s.shows
+	if j, err := t.umpire(ctx); err != nil || j.status != verdict.Met {
+		return s, j, err
+	}
+	s = &seen{shell: p.argv == nil, wrapped: p.wrapped, simple: p.simple, ran: t.ran, decoys: t.decoy || replaceable(t.mine, t.task.Programs)}
+	s.shows, s.least, s.direct = shown(p, places)
+	own := ownTimeout
 	var paths []string
 	for _, clause := range t.tree.Outcomes {
 		switch o := clause.Outcome.(type) {
@@ -165,28 +183,50 @@ func (t *trial) look(ctx context.Context) (judgement, error) {
 		}
 	}
 	if s.before, err = t.files(ctx, paths); err != nil {
-		return judgement{}, err
+		return s, judgement{}, err
 	}
 	if s.ended, err = t.exec(ctx, c, p, t.tree.Input, own); err != nil {
-		return judgement{}, err
+		return s, judgement{}, err
 	}
 	if !starts && s.exit.Ran() {
-		return unverified("%s: it cannot be told which program ran", name(c)), nil
+		return s, unverified("%s: it cannot be told which program ran", name(c)), nil
 	}
 	if s.after, err = t.files(ctx, paths); err != nil {
-		return judgement{}, err
+		return s, judgement{}, err
 	}
 	j = s.judge(t.tree.Outcomes)
 	j.why = t.evidence(c, s, j)
-	return j, nil
+	return s, j, nil
+}
+
+// umpire looks for a program of the artifact that stands before one of the image's of the same name. Beside another
+// one of the artifact it would be the artifact that decides on itself. Met: there is none.
+func (t *trial) umpire(ctx context.Context) (judgement, error) {
+	names := map[string]bool{}
+	for _, p := range t.mine {
+		names[p.name] = true
+	}
+	for _, w := range t.words {
+		if slices.Contains(t.task.Programs, w) {
+			names[w] = true
+		}
+	}
+	if t.decoy || len(names) < 2 {
+		return met(""), nil
+	}
+	over, err := t.lookup.hides(ctx, t.inside, slices.Sorted(maps.Keys(names)))
+	if err != nil || over == "" {
+		return met(""), err
+	}
+	return unverified("the artifact's own %s would decide: it stands in front of the image's program of that name", quote([]byte(over), 80)), nil
 }
 
 // shown tells what the command's end says about the artifact's programs in it: about the one that it says most of, and
-// the one that it says least of. Where the artifact ran in the setup only, the command is a look at what that left, by
-// programs that are trusted.
-func shown(p plan, places []string) (most, least shows) {
+// the one that it says least of. Where none is found, the artifact ran in the setup only, and the command is a look at
+// what that left, by programs that are trusted.
+func shown(p plan, places []string) (most, least shows, found bool) {
 	most, least = hidden, always
-	looks, found := always, false
+	looks := always
 	for i, prog := range p.programs {
 		if belongs(places[i]) {
 			most, least, found = max(most, prog.shows), min(least, prog.shows), true
@@ -196,9 +236,9 @@ func shown(p plan, places []string) (most, least shows) {
 		}
 	}
 	if found {
-		return most, least
+		return most, least, true
 	}
-	return looks, looks
+	return looks, looks, false
 }
 
 func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.File, error) {
