@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trkr-dev/trkr-validate/internal/owner"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -160,10 +160,9 @@ func TestSweepOdd(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(state, "odd"), 0o700))
 	must(t, os.WriteFile(filepath.Join(state, "odd", ownerFile), []byte("nobody knows"), 0o600))
 	must(t, os.MkdirAll(filepath.Join(state, "reused", "deep"), 0o700))
-	start := strconv.Itoa(os.Getpid()) + ".1." + strconv.Itoa(os.Getuid()) + "."
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(state, "reused", ownerFile), []byte(start+string(boot)), 0o600))
+	before := owner.Self() // another program that had this one's pid
+	before.Start = 1
+	must(t, os.WriteFile(filepath.Join(state, "reused", ownerFile), []byte(before.String()), 0o600))
 	live, err := e.newBoxDir("r")
 	must(t, err)
 	names, err := e.Sweep(t.Context(), false)

@@ -149,6 +149,26 @@ func (s *suite) comets(t *testing.T, box sandbox.Sandbox) {
 	}
 }
 
+// remains makes what outlives its maker and is no file of a file system, and looks for it from the next session.
+func (s *suite) remains(t *testing.T, box sandbox.Sandbox) {
+	other := open(t, box, sandbox.SessionSpec{})
+	for range 2 {
+		a := open(t, box, sandbox.SessionSpec{})
+		if got := says(t, a, "leave"); !strings.Contains(got, "left shared memory\n") {
+			t.Errorf("%q", got)
+		}
+		if got := says(t, other, "found"); !strings.Contains(got, "found shared memory\n") { // there is something to look for
+			t.Errorf("%q", got)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := says(t, other, "found"); got != "" {
+			t.Errorf("after a session's end another %s", got)
+		}
+	}
+}
+
 // host looks for this machine's things in the box: a file of a test, the input's place, a daemon's socket.
 func (s *suite) host(t *testing.T, box sandbox.Sandbox) {
 	se := open(t, box, sandbox.SessionSpec{})

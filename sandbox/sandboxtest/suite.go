@@ -64,7 +64,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) sandbox.Engine, traits Trait
 	}
 	isolating := map[string]func(*testing.T, sandbox.Sandbox){
 		"Network": s.network, "Privileges": s.privileges, "ReadOnly": s.readOnly, "Attack": s.attack, "Host": s.host, "TmpLimit": s.tmpLimit,
-		"Isolation": s.isolation, "Comets": s.comets,
+		"Isolation": s.isolation, "Comets": s.comets, "Remains": s.remains,
 	}
 	for name, f := range shared {
 		t.Run(name, func(t *testing.T) { f(t, box) })

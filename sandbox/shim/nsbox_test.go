@@ -167,6 +167,8 @@ func nsSetup(root, input, pids, tmp string) error {
 	}
 	do("mkdir", os.MkdirAll(in("/dev/pts"), 0o755))
 	mount("devpts", in("/dev/pts"), "devpts", 0, "newinstance,ptmxmode=666,mode=620")
+	do("mkdir", os.MkdirAll(in("/dev/mqueue"), 0o755))
+	mount("mqueue", in("/dev/mqueue"), "mqueue", unix.MS_NOSUID|unix.MS_NODEV, "")
 	do("link", os.Symlink("pts/ptmx", in("/dev/ptmx")))
 	do("link", os.Symlink("/proc/self/fd", in("/dev/fd")))
 	do("link", os.Symlink("/proc/self/fd/1", in("/dev/stdout")))

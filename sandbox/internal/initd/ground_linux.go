@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +26,9 @@ type box struct {
 	hand   *hand
 	reaper *reaper
 	pids   bool // the system counts how often the limit of pids was hit
+
+	mu    sync.Mutex
+	marks map[int]ipcMarks // of open sessions, by uid
 }
 
 func newBox() (*box, error) {
@@ -31,11 +36,14 @@ func newBox() (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &box{hand: h, reaper: newReaper()}
+	b := &box{hand: h, reaper: newReaper(), marks: map[int]ipcMarks{}}
 	_, b.pids = readCounter(pidsFiles, "max")
 	b.openUp()
 	return b, nil
 }
+
+// sharedDirs are where everybody may leave files, apart from Work.
+var sharedDirs = []string{"/tmp", "/dev/shm", "/dev/mqueue"}
 
 // openUp gives the writable places their modes: a runtime lends a file system that it mounts the mode of the image's
 // directory of that name, whatever it was told. A place that is another's is as its engine made it.
@@ -54,7 +62,13 @@ func (b *box) Open(id Identity, decoys []string) (Dirs, error) {
 	if len(decoys) > 0 {
 		d.Decoys = top + "/decoys"
 	}
-	var err error
+	marks, err := markIPC()
+	if err != nil {
+		return Dirs{}, fmt.Errorf("looking at what sessions may leave: %w", err)
+	}
+	b.mu.Lock()
+	b.marks[id.UID] = marks
+	b.mu.Unlock()
 	b.hand.as(id, func() {
 		for _, dir := range []string{top, d.Home, d.Work, d.Tmp, d.Decoys} {
 			if dir != "" && err == nil {
@@ -138,10 +152,15 @@ func (b *box) Kill(id Identity) error {
 
 // Close removes what it can by itself where the session left nothing, and else starts a helper under its uid.
 func (b *box) Close(id Identity, d Dirs) error {
-	if b.closeEmpty(id, d) {
+	b.mu.Lock()
+	marks := b.marks[id.UID]
+	delete(b.marks, id.UID)
+	b.mu.Unlock()
+	if b.closeEmpty(id, d, marks) {
 		return nil
 	}
-	p, exit := b.Start(id, sandbox.Init, Command{Helper: wire.HelperRemove, Dir: "/", Env: []string{"TRKR_REMOVE=" + d.Top}})
+	env := []string{removeVar + "=" + d.Top, marksVar + "=" + marks.String()}
+	p, exit := b.Start(id, sandbox.Init, Command{Helper: wire.HelperRemove, Dir: "/", Env: env})
 	if exit != nil {
 		return fmt.Errorf("removing what a session left: %s", exit.Detail)
 	}
@@ -161,12 +180,12 @@ func (b *box) Close(id Identity, d Dirs) error {
 }
 
 // closeEmpty saves the helper where there is nothing for it to do. It reads only directories that the box owns.
-func (b *box) closeEmpty(id Identity, d Dirs) bool {
-	if d.Decoys != "" || id.UID == wire.InstallUID {
+func (b *box) closeEmpty(id Identity, d Dirs, marks ipcMarks) bool {
+	if d.Decoys != "" || id.UID == wire.InstallUID || !ipcEmpty(id.UID, marks) {
 		return false
 	}
-	for _, shared := range []string{"/tmp", "/dev/shm"} {
-		if names, err := first(shared, 1); err != nil || len(names) > 0 {
+	for _, shared := range sharedDirs {
+		if names, err := first(shared, 1); err != nil && !errors.Is(err, fs.ErrNotExist) || len(names) > 0 {
 			return false
 		}
 	}

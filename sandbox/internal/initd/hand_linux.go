@@ -30,7 +30,8 @@ func newHand() (*hand, error) {
 	return h, nil
 }
 
-// bare takes from this thread what its children must not inherit: groups, and the bounding set where that is allowed.
+// bare takes from this thread what its children must not inherit: groups, the bounding set where that is allowed, and
+// the way to namespaces of their own.
 func bare() error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 		return fmt.Errorf("leaving all groups: %w", e)
@@ -40,7 +41,7 @@ func bare() error {
 			break // no SETPCAP, or past the last capability
 		}
 	}
-	return nil
+	return filter()
 }
 
 func (h *hand) do(f func()) {

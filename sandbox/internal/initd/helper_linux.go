@@ -10,18 +10,18 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
 )
 
-// removeVar names the directory of a session that the helper removes.
-const removeVar = "TRKR_REMOVE"
+// What the helper that removes is told: the directory of its session, and where its System V objects begin.
+const (
+	removeVar = "TRKR_REMOVE"
+	marksVar  = "TRKR_IPC"
+)
 
 // helperMain is a helper: this program under the uid of a session.
 func helperMain(name string) int {
 	uid := os.Getuid()
 	var err error
 	if name == wire.HelperRemove {
-		err = Remove(uid, os.Getenv(removeVar), "/tmp", "/dev/shm", Work)
-		if uid == wire.InstallUID {
-			err = errors.Join(err, Seal(sandbox.Prefix, uid))
-		}
+		err = remove(uid)
 	} else {
 		out := bufio.NewWriterSize(os.Stdout, wire.MaxData)
 		v := View{Root: sandbox.Root, Dir: "/", Path: os.Getenv("PATH")}
@@ -34,4 +34,18 @@ func helperMain(name string) int {
 		return 1
 	}
 	return 0
+}
+
+// remove removes all that a session left and no process of it has.
+func remove(uid int) error {
+	err := Remove(uid, os.Getenv(removeVar), append(sharedDirs, Work)...)
+	marks, bad := parseMarks(os.Getenv(marksVar))
+	if bad == nil {
+		bad = removeIPC(uid, marks)
+	}
+	err = errors.Join(err, bad)
+	if uid == wire.InstallUID {
+		err = errors.Join(err, Seal(sandbox.Prefix, uid))
+	}
+	return err
 }

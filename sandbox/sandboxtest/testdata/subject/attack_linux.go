@@ -70,6 +70,11 @@ func attack() {
 	worked("sethostname", syscall.Sethostname([]byte("x")))
 	_, _, e = syscall.RawSyscall(syscall.SYS_UNSHARE, syscall.CLONE_NEWNET, 0, 0)
 	worked("unshare", errno(e))
+	worked("clone with a user namespace", child(syscall.SYS_CLONE, syscall.CLONE_NEWUSER|uintptr(syscall.SIGCHLD), 0))
+	args := [8]uint64{0: syscall.CLONE_NEWUSER, 4: uint64(syscall.SIGCHLD)} // flags and exit_signal of clone_args
+	worked("clone3 with a user namespace", child(sysClone3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args)))
+	_, _, e = syscall.RawSyscall(syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER, 0, 0)
+	worked("unshare of the user namespace", errno(e))
 	time.Sleep(10 * time.Millisecond) // signals that were taken have arrived
 	fmt.Println("attacked", len(tids) > 0)
 }
@@ -89,6 +94,23 @@ func read(path string) error {
 	}
 	defer f.Close()
 	_, err = io.ReadFull(f, make([]byte, 1))
+	return err
+}
+
+const sysClone3 = 435
+
+// child makes a process by the call, which ends at once.
+func child(call, a, b uintptr) error {
+	pid, _, e := syscall.RawSyscall6(call, a, b, 0, 0, 0, 0)
+	if e != 0 {
+		return e
+	}
+	if pid == 0 {
+		for {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+	_, err := syscall.Wait4(int(pid), nil, 0, nil)
 	return err
 }
 

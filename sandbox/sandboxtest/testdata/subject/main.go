@@ -235,6 +235,8 @@ var verbs = map[string]func([]string){
 		fmt.Println(n - 1)
 	},
 	"attack": func([]string) { attack() },
+	"leave":  func([]string) { leave() },
+	"found":  func([]string) { found() },
 }
 
 func self() string {

@@ -1,3 +1,3 @@
 package main
 
-const sysVMReadv = 310
+const sysVMReadv, sysMqOpen = 310, 240

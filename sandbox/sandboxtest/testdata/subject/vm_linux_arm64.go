@@ -1,3 +1,3 @@
 package main
 
-const sysVMReadv = 270
+const sysVMReadv, sysMqOpen = 270, 180
