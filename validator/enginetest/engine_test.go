@@ -167,6 +167,11 @@ home) [ -w "$HOME" ] && [ -z "$(ls -A)" ] && echo "$PWD" ;;
 crash) kill -SEGV $$ ;;
 leave) sleep 300 & echo left ;;
 flood) exec yes ;;
+gone) rm -rf "$PWD" ;;
+open) ln -s /validate/artifact/data d ;;
+link) ln -s nowhere out ;;
+shut) mkdir d && echo x >d/f && chmod 0 d ;;
+moved) rmdir "$PWD" && ln -s /validate/artifact/data "$PWD" ;;
 *) echo "usage: tool COMMAND" >&2; exit 2 ;;
 esac
 `
@@ -202,6 +207,48 @@ func TestProbe(t *testing.T) {
 			{"`sh /validate/artifact/plain` prints `from a script`", verdict.Met, "/validate/artifact/plain"},
 			{"`sh /validate/artifact/missing` fails", verdict.Blocked, "was not found"},
 			{"`tool` is easy to use", verdict.Unverified, "is easy to use"},
+		})
+	})
+}
+
+// What only looks as if the artifact did it, on real engines with a real shell.
+func TestDoubt(t *testing.T) {
+	const byPath = "/validate/artifact/tool"
+	yes := []byte("#!/bin/sh\nexit 0\n")
+	onEngines(t, func(t *testing.T, e sandbox.Engine) {
+		s := start(t, e, artifact{"tool!": []byte(tool), "data/report.txt": []byte("x\n"), "grep!": yes, "cmp!": yes})
+		s.check(t, s.install(t), []expected{
+			{"`tool --help | grep nonsense` succeeds", verdict.Unverified, "own \"grep\""},
+			{"after `tool new a` and `tool new b`, `cmp a b` exits 0", verdict.Unverified, "own \"cmp\""},
+
+			{"`set -e; cd missing; " + byPath + " bad` fails", verdict.Unverified, ""},
+			{"`set -u; " + byPath + " $UNSET` fails with an error message", verdict.Unverified, ""},
+			{"`" + byPath + " ${X:?}` exits 2", verdict.Unverified, ""},
+			{"`" + byPath + " $((1/0))` fails", verdict.Unverified, ""},
+			{"`" + byPath + " <&9` fails", verdict.Unverified, ""},
+			{"`tool ${X:?}` exits 2", verdict.Unverified, "meets it as well"},
+			{"`sh -c 'exit 3; " + byPath + "'` exits 3", verdict.Unverified, ""},
+			{"`true || tool` succeeds", verdict.Unverified, ""},
+			{"`true || " + byPath + "` prints nothing", verdict.Unverified, ""},
+			{"`exit 0; tool` succeeds", verdict.Unverified, ""},
+			{"`trap 'exit 0' EXIT; tool bad` succeeds", verdict.Unverified, ""},
+
+			{"`" + byPath + " < missing` prints an error message", verdict.Unverified, "the shell's"},
+			{"`tool < missing` prints an error message", verdict.Unverified, "the shell's"},
+			{"`f() { " + byPath + "; }; echo hi` prints `hi`", verdict.Unverified, ""},
+			{"`tool; printf bye` prints `bye`", verdict.Unverified, "meets it as well"},
+			{"`tool --help; printf bye` prints `upper`", verdict.Met, ""},
+			{"`cd / && tool --help` prints `upper`", verdict.Met, ""},
+			{"`read PATH; tool` fails", verdict.Unverified, "PATH"},
+
+			{"`tool link` creates `out`", verdict.Unverified, "is a link"},
+			{"`tool open` creates the file `d/report.txt`", verdict.Unverified, "could not be looked at"},
+			{"`tool moved` creates the file `report.txt`", verdict.Unverified, "could not be looked at"},
+			{"`tool shut` creates the file `d/f`", verdict.Unverified, "could not be looked at"},
+			{"after `tool new a`, `tool gone` leaves `a` unchanged", verdict.Unmet, "is gone"},
+			{"`tool gone` creates the file `a`", verdict.Unmet, "nothing is there"},
+			{"after `tool new a`, `tool gone` removes `a`", verdict.Met, ""},
+			{"after `tool gone`, `tool --help` exits 0", verdict.Unmet, "working directory"},
 		})
 	})
 }

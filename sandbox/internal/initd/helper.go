@@ -44,14 +44,14 @@ func (v View) Inputs(p wire.Params, out io.Writer) error {
 		}
 		for _, e := range entries {
 			path, name := filepath.Join(dir, e.Name()), filepath.Join(rel, e.Name())
-			f := see(outside{}, path)
+			f := see(path)
 			f.Path = []byte(name)
 			if f.Type == "file" {
 				whole := f.Size <= left
 				if whole {
 					left -= f.Size
 				}
-				digestAndRead(outside{}, path, &f, whole, 0)
+				digestAndRead(path, &f, whole, 0)
 			}
 			if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {
 				return err
@@ -70,21 +70,20 @@ func (v View) Inputs(p wire.Params, out io.Writer) error {
 // Observe looks at each path of p.Names. A relative one is never followed out of v.Dir: what stands elsewhere is not
 // what was made there.
 func (v View) Observe(p wire.Params, out io.Writer) error {
-	dir, err := openDir(v.Dir)
-	if err == nil {
-		defer dir.Close()
-	}
+	dir, gone := workDir(v.Dir)
 	for _, name := range p.Names {
+		path, err := translate(v.Real, string(name)), error(nil)
+		if !filepath.IsAbs(path) {
+			if err = gone; err == nil {
+				path, err = beneath(dir, path)
+			}
+		}
 		var f wire.File
 		var content []byte
-		path := translate(v.Real, string(name))
-		switch {
-		case filepath.IsAbs(path):
-			f, content = look(outside{}, path, p.Content)
-		case err != nil:
+		if err != nil {
 			f.Type = unseen(err)
-		default:
-			f, content = look(dir, path, p.Content)
+		} else {
+			f, content = look(path, p.Content)
 		}
 		f.Bytes = int64(len(content))
 		if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {

@@ -5,10 +5,12 @@ package initd
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,46 +24,38 @@ const (
 	observeFull = 64 << 20 // a file that a session made is hashed whole up to this
 )
 
-// place is where paths are looked at: a directory that no link leads out of, or outside any.
-type place interface {
-	Lstat(path string) (fs.FileInfo, error)
-	Readlink(path string) (string, error)
-	OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error)
-}
-
-type outside struct{}
-
-func (outside) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
-func (outside) Readlink(path string) (string, error)   { return os.Readlink(path) }
-func (outside) OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	return os.OpenFile(path, flag, mode)
-}
-
-// openDir opens the working directory of a session, which owns it and the one that holds it: a link in place of either
-// leads elsewhere.
-func openDir(dir string) (*os.Root, error) {
+// workDir is a session's directory without links. The session owns it and the one that holds it: a link in place of
+// either leads elsewhere.
+func workDir(dir string) (string, error) {
 	holder := filepath.Dir(dir)
-	root, err := os.OpenRoot(filepath.Dir(holder))
+	real, err := filepath.EvalSymlinks(filepath.Dir(holder))
 	for _, name := range []string{filepath.Base(holder), filepath.Base(dir)} {
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		root, err = step(root, name)
+		real = filepath.Join(real, name)
+		var info fs.FileInfo
+		if info, err = os.Lstat(real); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			err = errOutside
+		}
 	}
-	return root, err
+	return real, err
 }
 
-// step goes from one directory into one that it holds.
-func step(from *os.Root, name string) (*os.Root, error) {
-	defer from.Close()
-	info, err := from.Lstat(name)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		err = &fs.PathError{Op: "open", Path: name, Err: unix.ELOOP}
+var errOutside = errors.New("it leads out of the working directory")
+
+// beneath is where a path of a working directory leads, links followed up to its last element. Nothing of the session
+// runs meanwhile that could change them. An os.Root would do the same, but gVisor follows a link that is to be opened
+// as a directory and not to be followed.
+func beneath(dir, path string) (string, error) {
+	if !filepath.IsLocal(path) {
+		return "", errOutside
 	}
-	if err != nil {
-		return nil, err
+	in, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.Dir(path)))
+	if err == nil && in != dir && !strings.HasPrefix(in, dir+"/") {
+		err = errOutside
 	}
-	return from.OpenRoot(name)
+	return filepath.Join(in, filepath.Base(path)), err
 }
 
 // unseen is the type of what could not be looked at.
@@ -73,17 +67,17 @@ func unseen(err error) string {
 }
 
 // look tells what is at path, with up to content bytes of a regular file.
-func look(at place, path string, content int64) (wire.File, []byte) {
-	f := see(at, path)
+func look(path string, content int64) (wire.File, []byte) {
+	f := see(path)
 	if f.Type != "file" {
 		return f, nil
 	}
-	return f, digestAndRead(at, path, &f, f.Size <= observeFull, content)
+	return f, digestAndRead(path, &f, f.Size <= observeFull, content)
 }
 
 // see tells what is at path, following no link there.
-func see(at place, path string) wire.File {
-	info, err := at.Lstat(path)
+func see(path string) wire.File {
+	info, err := os.Lstat(path)
 	if err != nil {
 		return wire.File{Type: unseen(err)}
 	}
@@ -99,7 +93,7 @@ func see(at place, path string) wire.File {
 		f.Type, f.Size = "dir", 0
 	case unix.S_IFLNK:
 		f.Type = "link"
-		if t, err := at.Readlink(path); err == nil {
+		if t, err := os.Readlink(path); err == nil {
 			f.Target = []byte(t)
 		}
 	default:
@@ -110,8 +104,8 @@ func see(at place, path string) wire.File {
 
 // digestAndRead hashes a regular file and returns up to content bytes of its beginning. A file that cannot be read has
 // no digest.
-func digestAndRead(at place, path string, f *wire.File, whole bool, content int64) []byte {
-	file, err := at.OpenFile(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+func digestAndRead(path string, f *wire.File, whole bool, content int64) []byte {
+	file, err := os.OpenFile(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
