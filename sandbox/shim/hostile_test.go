@@ -28,7 +28,7 @@ type peer struct {
 	t     testing.TB
 	beats bool
 	// hello, open and run answer a request on its stream, which is closed afterwards. Nil: as an honest init would.
-	hello, open, run func(st net.Conn)
+	hello, open, run, close func(st net.Conn)
 }
 
 func (p *peer) serve(conn net.Conn) {
@@ -65,6 +65,8 @@ func (p *peer) answer(st net.Conn) {
 		p.open(st)
 	case q.Op == "open":
 		wire.WriteJSON(st, wire.KindMessage, wire.Opened{Session: 1, Dir: "/d", Home: "/h"}, wire.MaxAnswer)
+	case q.Op == "close" && p.close != nil:
+		p.close(st)
 	case q.Op == "close":
 		wire.WriteJSON(st, wire.KindMessage, wire.Closed{}, wire.MaxAnswer)
 	case q.Op == "run":
@@ -257,6 +259,29 @@ type slow struct{}
 func (slow) Write(p []byte) (int, error) {
 	time.Sleep(grace / 2)
 	return len(p), nil
+}
+
+// TestClosedBroken: a session whose processes do not end has broken the box.
+func TestClosedBroken(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	quick(t)
+	box, err := connect(t, &peer{beats: true, close: func(st net.Conn) {
+		wire.WriteJSON(st, wire.KindMessage, wire.Closed{Broken: "3 processes do not end"}, wire.MaxAnswer)
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	se, err := box.Open(t.Context(), sandbox.SessionSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost, ok := errors.AsType[*sandbox.LostError](se.Close()); !ok || !strings.Contains(lost.Detail, "3 processes") {
+		t.Errorf("%+v", lost)
+	}
+	if _, err := box.Open(t.Context(), sandbox.SessionSpec{}); err == nil {
+		t.Error("the box is still there")
+	}
 }
 
 // TestSilence: an init without heartbeats is lost, the engine is asked why, and every call says the same.

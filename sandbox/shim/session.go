@@ -65,7 +65,9 @@ func (s *session) Close() error {
 	s.closing.Do(func() {
 		var a wire.Closed
 		err := s.c.ask1(context.Background(), tidying, wire.Request{Op: "close", Close: &wire.Close{Session: s.id}}, &a)
-		if err == nil && a.Error != "" {
+		if err == nil && a.Broken != "" {
+			err = s.c.failed(errors.New(short(a.Broken)))
+		} else if err == nil && a.Error != "" {
 			err = errors.New(short(a.Error))
 		}
 		if err != nil {

@@ -129,18 +129,22 @@ func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) 
 // all of that uid, and the uid does not reach the thread. Real uid 0 reaches root's processes as well: in a box there
 // are none but the init, which kill(-1) leaves out; elsewhere this must never run.
 func (b *box) Kill(id Identity) error {
-	deadline := time.Now().Add(killWithin)
+	begin := time.Now()
+	seen := begin // when a process of the identity was last there
 	for round := 0; ; round++ {
 		b.hand.as(id, func() { unix.RawSyscall(unix.SYS_KILL, ^uintptr(0), uintptr(unix.SIGKILL), 0) })
-		n, err := tasksOf(id.UID, true)
+		t, err := tasksOf(id.UID)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if t.processes > 0 {
+			seen = time.Now()
+		}
+		if t.gone(time.Since(seen)) {
 			return nil
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%d processes of uid %d do not end", n, id.UID)
+		if time.Since(begin) > killWithin && t.processes > 0 {
+			return fmt.Errorf("%d processes of uid %d do not end", t.processes, id.UID)
 		}
 		if round < 100 { // at first faster than anything can fork on
 			time.Sleep(100 * time.Microsecond)
@@ -238,11 +242,11 @@ func (b *box) Tasks(id Identity) (n, limit int) {
 	if b.pids || unix.Getrlimit(unix.RLIMIT_NPROC, &r) != nil || r.Cur > 1<<20 {
 		return 0, 0
 	}
-	n, err := tasksOf(id.UID, false)
+	t, err := tasksOf(id.UID)
 	if err != nil {
 		return 0, 0
 	}
-	return n, int(r.Cur)
+	return t.threads, int(r.Cur)
 }
 
 // The places where the box's own group shows its counters, of both versions of control groups.

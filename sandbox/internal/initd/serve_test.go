@@ -3,6 +3,7 @@
 package initd
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -25,13 +26,14 @@ type stub struct {
 	count Counters
 	limit int
 	end   Status
+	kill  error
 }
 
 func (stub) Open(Identity, []string) (Dirs, error) {
 	return Dirs{Top: "/t", Home: "/t/h", Work: "/t/w", Tmp: "/t/t"}, nil
 }
 func (stub) Find(_ Identity, c Command) (string, *wire.Exit) { return "/bin/x", nil }
-func (stub) Kill(Identity) error                             { return nil }
+func (s stub) Kill(Identity) error                           { return s.kill }
 func (stub) Close(Identity, Dirs) error                      { return nil }
 func (s *stub) Count() Counters {
 	defer func() { s.count.OOM *= 2; s.count.Pids *= 2 }()
@@ -131,6 +133,14 @@ func TestCauses(t *testing.T) {
 				t.Errorf("%+v, want %q", e, c.cause)
 			}
 		})
+	}
+}
+
+// TestCloseKillFails: what could not be ended breaks the box also when its session ends.
+func TestCloseKillFails(t *testing.T) {
+	s := &server{ground: &stub{kill: errors.New("it hangs")}, sessions: map[uint64]*session{1: {}}}
+	if c := s.close(1); c.Broken != "it hangs" || c.Error != "" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -273,7 +273,7 @@ func (s *server) close(n uint64) wire.Closed {
 	defer se.busy.Unlock()
 	defer s.release(se.role)
 	if err := s.ground.Kill(se.id); err != nil {
-		return wire.Closed{Error: text(err)}
+		return wire.Closed{Broken: text(err)}
 	}
 	if err := s.ground.Close(se.id, se.dirs); err != nil {
 		return wire.Closed{Error: text(err)}

@@ -4,38 +4,55 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 )
 
-// tasksOf counts the processes of a uid, the dead that nobody has collected among them, or its threads.
-func tasksOf(uid int, processes bool) (int, error) {
-	d, err := os.Open("/proc")
+// tasks is what a look through /proc showed of a uid.
+type tasks struct {
+	processes int // the dead that nobody has collected among them
+	threads   int
+	missed    bool // a process ended while it was looked at: whose it was, and what it left, is not known
+}
+
+// missedWithin bounds looking again for what was missed: another session may start and end processes all the time, and
+// none of hundreds of kills in a row can have met nothing of ours that lives.
+const missedWithin = time.Second
+
+// gone reports whether nothing of a uid is left, of which nothing was seen for a time.
+func (t tasks) gone(unseen time.Duration) bool {
+	return t.processes == 0 && (!t.missed || unseen > missedWithin)
+}
+
+func tasksOf(uid int) (tasks, error) { return tasksIn("/proc", uid) }
+
+func tasksIn(proc string, uid int) (t tasks, err error) {
+	d, err := os.Open(proc)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
-	n := 0
 	for _, name := range names {
 		if name[0] < '1' || name[0] > '9' {
 			continue
 		}
-		b, err := os.ReadFile("/proc/" + name + "/status")
+		b, err := os.ReadFile(proc + "/" + name + "/status")
 		if err != nil {
-			continue // gone
+			t.missed = true
+			continue
 		}
 		if field(b, "Uid:") != strconv.Itoa(uid) {
 			continue
 		}
-		if processes {
-			n++
-		} else if t, err := strconv.Atoi(field(b, "Threads:")); err == nil {
-			n += t
+		t.processes++
+		if n, err := strconv.Atoi(field(b, "Threads:")); err == nil {
+			t.threads += n
 		}
 	}
-	return n, nil
+	return t, nil
 }
 
 // field is the first word of the last line that begins with name: a process chooses its own name, which comes first

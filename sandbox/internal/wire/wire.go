@@ -115,7 +115,8 @@ type Close struct {
 
 // Closed answers Close.
 type Closed struct {
-	Error string `json:"error,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Broken string `json:"broken,omitempty"` // as in Exit
 }
 
 // Kill ends a run for the cause given.
