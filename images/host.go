@@ -203,6 +203,8 @@ func (p *planner) etcEntry(path string) error {
 		p.bind(real, path, true)
 	case info.Mode().IsRegular() && info.Size() > maxCopy:
 		p.bind(real, path, false)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0:
+		return nil // a copy would show to all what root alone may read here
 	case info.Mode().IsRegular():
 		data, err := os.ReadFile(p.on(real))
 		if err != nil {

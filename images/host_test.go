@@ -100,6 +100,23 @@ func TestMergedMachine(t *testing.T) {
 }
 
 // A machine with real directories beside /usr, some reached through links that lead elsewhere.
+// TestClosedFile: a file of /etc that not everybody may read is not copied, whoever makes the box.
+func TestClosedFile(t *testing.T) {
+	root := machine(t, map[string]string{"usr/bin/sh": "", "etc/javarc": "secret", "etc/pythonrc": "open"})
+	must(t, os.Chmod(filepath.Join(root, "etc/javarc"), 0o640))
+	h, err := hostRoot(root, nil, nil)
+	must(t, err)
+	var got []string
+	for _, f := range h.Files {
+		if strings.HasSuffix(f.Path, "rc") {
+			got = append(got, f.Path)
+		}
+	}
+	if !slices.Equal(got, []string{"/etc/pythonrc"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSplitMachine(t *testing.T) {
 	root := machine(t, map[string]string{
 		"usr/bin/": "", "bin/sh": "", "sbin/": "", "lib/": "", "lib64": "-> lib", "lib32": "-> opt/lib32", "opt/lib32/": "",
