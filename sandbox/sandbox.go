@@ -14,9 +14,13 @@ const (
 	Root     = "/validate"             // read-only: contract.md and artifact/, nothing else
 	Contract = "/validate/contract.md" //
 	Artifact = "/validate/artifact"    //
-	Prefix   = "/opt/validate"         // written by the install session only, readable by all
+	Prefix   = "/opt/validate"         // written by install sessions only; when one has ended, all may read what is there
 	Init     = "/run/trkr/init"        // this program's init, read-only
+	Work     = "/work"                 // where the directories of sessions are
 )
+
+// DefaultPath is PATH where an image names none.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Engine makes boxes. Its methods may be called at the same time.
 type Engine interface {

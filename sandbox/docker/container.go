@@ -22,9 +22,6 @@ const (
 	labelRun     = "dev.trkr.validate.run"
 )
 
-// workDir holds the sessions' working directories.
-const workDir = "/work"
-
 // initThreads are what the init itself takes of the pids: they are added to what the spec gives the subject.
 const initThreads = 64
 
@@ -93,7 +90,7 @@ func tmpfs(spec sandbox.Spec, u *userland) map[string]string {
 	size := "size=" + strconv.FormatInt(spec.Limits.Tmp, 10)
 	own := map[string]string{
 		"/tmp":         "rw,exec,nosuid,nodev,mode=1777," + size,
-		workDir:        "rw,exec,nosuid,nodev,mode=1777," + size,
+		sandbox.Work:   "rw,exec,nosuid,nodev,mode=1777," + size,
 		sandbox.Prefix: fmt.Sprintf("rw,exec,nosuid,nodev,mode=0755,uid=%d,gid=%d,%s", shim.InstallUID, shim.InstallUID, size),
 	}
 	taken := func(v string) bool {

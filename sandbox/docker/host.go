@@ -79,7 +79,7 @@ func baseLayer(plan images.Host) ([]byte, error) {
 	}
 	for _, dir := range plan.Dirs {
 		mode := int64(0o755)
-		if dir == "/tmp" || dir == workDir {
+		if dir == "/tmp" || dir == sandbox.Work {
 			mode = 0o1777 // a tmpfs takes the mode of what it is mounted on
 		}
 		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: mode}, nil); err != nil {

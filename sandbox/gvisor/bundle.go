@@ -87,7 +87,7 @@ func mounts(spec sandbox.Spec, host images.Host, program string) []specs.Mount {
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
 		tmpfs("/tmp", "mode=1777", tmp),
-		tmpfs("/work", "mode=1777", tmp),
+		tmpfs(sandbox.Work, "mode=1777", tmp),
 		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", shim.InstallUID), fmt.Sprintf("gid=%d", shim.InstallUID), tmp),
 		tmpfs("/dev/shm", "mode=1777", size(min(spec.Limits.Tmp, shmSize))),
 	}

@@ -17,7 +17,7 @@ import (
 
 const (
 	// Work is where sessions live.
-	Work = "/work"
+	Work = sandbox.Work
 	// DecoyExit is the variable that tells a decoy its exit code.
 	DecoyExit = "TRKR_DECOY_EXIT"
 
@@ -25,9 +25,6 @@ const (
 
 	roleLook sandbox.Role = "look" // helpers that look at the box for no session
 )
-
-// DefaultPath is PATH where the image names none.
-const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 type server struct {
 	ground Ground
@@ -117,7 +114,7 @@ func (s *server) greet(st net.Conn) (*wire.Reader, error) {
 		s.hello = *q.Hello
 	}
 	if s.hello.Path == "" {
-		s.hello.Path = DefaultPath
+		s.hello.Path = sandbox.DefaultPath
 	}
 	if err := wire.WriteJSON(st, wire.KindMessage, w, wire.MaxAnswer); err != nil {
 		return nil, err
