@@ -14,11 +14,10 @@ import (
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
-	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
 // HostPath is the PATH of a box whose userland is this machine's.
-const HostPath = sandbox.DefaultPath
+const HostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Host is the plan of a root filesystem that borrows this machine's programs: what is bound read-only, and the little
 // that is made. All paths are absolute and clean, as seen in the box; nothing is laid down until Write.
@@ -52,7 +51,7 @@ var etcNames = []string{
 }
 
 // Directories of the box's own: proc, devices, and what the engines mount over the root.
-var ownDirs = []string{"/proc", "/sys", "/dev", "/tmp", sandbox.Work, sandbox.Prefix, sandbox.Root, filepath.Dir(sandbox.Init)}
+var ownDirs = []string{"/proc", "/sys", "/dev", "/tmp", "/work", "/opt/validate", "/validate", "/run/trkr"}
 
 // maxCopy is the largest file of /etc that is copied into the root; a larger one is bound.
 const maxCopy = 1 << 20
