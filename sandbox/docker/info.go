@@ -58,7 +58,7 @@ func limits(asked sandbox.Limits, kept container.Resources, warnings []string) m
 		}
 	}
 	if kept.PidsLimit != nil && *kept.PidsLimit > 0 {
-		out["pids"] = fmt.Sprintf("%d enforced", *kept.PidsLimit-initThreads)
+		out["pids"] = fmt.Sprintf("%d enforced (%d and the %d threads of the init)", *kept.PidsLimit, *kept.PidsLimit-initThreads, initThreads)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func TestHost(t *testing.T) {
 	if info.Engine != "docker" || info.EngineVersion == "" || info.Image != "host" || info.ImageDigest != "" || info.Userland == "" {
 		t.Errorf("Info() = %+v", info)
 	}
-	want := map[string]string{"memory": "256MiB enforced", "cpus": "1 enforced", "pids": "64 enforced", "output": "1MiB enforced", "tmp": "16MiB enforced"}
+	want := map[string]string{"memory": "256MiB enforced", "cpus": "1 enforced", "pids": "128 enforced (64 and the 64 threads of the init)", "output": "1MiB enforced", "tmp": "16MiB enforced"}
 	for name, kept := range want {
 		if info.Limits[name] != kept {
 			t.Errorf("limit %s is %q, want %q", name, info.Limits[name], kept)

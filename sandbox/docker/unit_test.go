@@ -78,7 +78,7 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 	pids := int64(256 + initThreads)
 	swap := limits(asked, container.Resources{Memory: 2 << 30, MemorySwap: -1, NanoCPUs: 15e8, PidsLimit: &pids}, nil)
 	for name, want := range map[string]string{
-		"memory": "2GiB enforced, swap beyond it not limited", "cpus": "1.5 enforced, all that there are of 2", "pids": "256 enforced",
+		"memory": "2GiB enforced, swap beyond it not limited", "cpus": "1.5 enforced, all that there are of 2", "pids": "320 enforced (256 and the 64 threads of the init)",
 	} {
 		if swap[name] != want {
 			t.Errorf("%s: %q, want %q", name, swap[name], want)
