@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/artifact"
@@ -42,17 +43,29 @@ func (r *run) start(ctx context.Context) error {
 		Engine: info.Engine, EngineVersion: info.EngineVersion, EngineReason: r.req.EngineReason,
 		Image: info.Image, ImageDigest: info.ImageDigest, Userland: info.Userland, Limits: info.Limits,
 	}
-	seen, err := box.Inputs(ctx, verifyWhole)
+	if err := r.lookInside(ctx); err != nil {
+		return err
+	}
+	r.deadline = time.Now().Add(v.Timeout)
+	return nil
+}
+
+// lookInside compares what arrived with what was sealed, and sees how the box is isolated.
+func (r *run) lookInside(ctx context.Context) error {
+	whole := int64(verifyWhole)
+	if r.req.VerifyAll {
+		whole = math.MaxInt64
+	}
+	seen, err := r.box.Inputs(ctx, whole)
 	if err != nil {
 		return fmt.Errorf("listing the box's inputs: %w", err)
 	}
 	if err := r.set.Verify(seen, r.contract.Format()); err != nil {
 		return fault.Env("inputs_differ", fmt.Errorf("what arrived in the box is not what was sealed: %w", err), "run again; if it stays, the engine's file sharing is at fault: try the other engine")
 	}
-	if r.record.Environment.Isolation, err = box.Isolation(ctx); err != nil {
+	if r.record.Environment.Isolation, err = r.box.Isolation(ctx); err != nil {
 		return fmt.Errorf("checking the box's isolation: %w", err)
 	}
-	r.deadline = time.Now().Add(v.Timeout)
 	return nil
 }
 

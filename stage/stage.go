@@ -32,6 +32,7 @@ type Request struct {
 	IssueBody []byte   // the issue's body; nil: the config's command, if any
 	Only      []string // assertion ids to check; the others stay unverified and nothing is committed
 	NoCommit  bool
+	VerifyAll bool          // hash every artifact whole inside the box, also beyond the first 64 MiB
 	Wait      time.Duration // how long to wait for another run of the same ticket
 
 	Config       config.Config

@@ -28,6 +28,7 @@ type runOptions struct {
 	issueBody string
 	only      []string
 	noCommit  bool
+	verifyAll bool
 	wait      time.Duration
 }
 
@@ -56,6 +57,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
 	f.StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
 	f.StringSliceVar(&o.only, "only", nil, "check only these `assertions`; the others stay unverified and nothing is committed")
+	f.BoolVar(&o.verifyAll, "verify-all", false, "hash every artifact whole inside the box; else beyond 64MiB in total only its first and last MiB")
 	f.BoolVar(&o.noCommit, "no-commit", false, "commit nothing; the run folder has everything")
 	f.DurationVar(&o.wait, "wait", 0, "how long to wait for another run of the same ticket (default 10m on a terminal, else 0s)")
 	return cmd
@@ -73,6 +75,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	request.VerifyAll = o.verifyAll
 	request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", o.wait
 	if !cmd.Flags().Changed("wait") && terminal(a.err) {
 		request.Wait = 10 * time.Minute
