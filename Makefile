@@ -11,14 +11,15 @@ build:
 demo: build
 	scripts/demo bin/trkr-validate
 
-# Packages whose tests start boxes. They run one after the other: what attacks one engine must not meet another.
+# Packages whose tests start boxes. They run one after the other: what attacks one engine must not meet another. And
+# always: a daemon, or the program that they build and run, is nothing that the test cache knows of.
 BOXED = ./sandbox/docker ./sandbox/gvisor ./validator/enginetest ./cmd/trkr-validate ./e2e
 
 # Engine suites that cannot run here say so and are passed over, unless TRKR_REQUIRE_ENGINES names their engine.
 test:
 	go vet ./...
 	go test -timeout 20m $$(go list ./... | grep -v -F "$$(go list $(BOXED))")
-	go test -p 1 -timeout 30m $(BOXED)
+	go test -p 1 -count=1 -timeout 30m $(BOXED)
 
 lint:
 	go run -modfile=tools/go.mod github.com/golangci/golangci-lint/v2/cmd/golangci-lint run
