@@ -6,9 +6,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -73,7 +73,11 @@ func (i *installer) classify(ctx context.Context) (archives, *Failure, error) {
 		if e.Type != "file" || !ok {
 			continue
 		}
-		file := path.Join(sandbox.Artifact, raw(e.Path))
+		name, err := artifact.UnescapePath(e.Path)
+		if err != nil {
+			return archives{}, nil, err
+		}
+		file := path.Join(sandbox.Artifact, name)
 		kind := KindArchive
 		switch {
 		case suffix == wheelSuffix:
@@ -149,17 +153,4 @@ func (k *kinds) found() string {
 		return KindPython
 	}
 	return KindArchive
-}
-
-var escaped = regexp.MustCompile(`\\x[0-9a-f]{2}`)
-
-// raw turns a path of the manifest back into the bytes that it stands for.
-func raw(p string) string {
-	return escaped.ReplaceAllStringFunc(p, func(s string) string {
-		v, err := strconv.ParseUint(s[2:], 16, 8)
-		if err != nil {
-			return s
-		}
-		return string([]byte{byte(v)})
-	})
 }
