@@ -9,16 +9,12 @@ import (
 const idPattern = `VAL-(?:[1-9][0-9]{0,5}|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})`
 
 var (
-	idOnly = regexp.MustCompile(`^` + idPattern + `$`)
 	// almostID finds whatever a person would take for an id, also where it is misspelt: another case, leading
 	// zeros, too many digits, a dash that an editor replaced. Such a line must never be dropped as prose.
 	almostID = regexp.MustCompile(`(?i)\bVAL ?[-_‐‑‒–—−] ?(?:[A-Z][A-Z0-9]*[-_‐‑‒–—−])?[0-9]`)
 	// secondID finds an assertion that hides in the text of another one.
 	secondID = regexp.MustCompile(`\b` + idPattern + "[*_`~]*:")
 )
-
-// ValidID reports whether id can name an assertion.
-func ValidID(id string) bool { return idOnly.MatchString(id) }
 
 // Units counts s as contracts and typed reviews do: in UTF-16 code units.
 func Units(s string) int {
