@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -51,7 +52,7 @@ func (r *run) resolve(ctx context.Context) error {
 	}
 	cfg := r.req.Config.Ticket
 	t, err := repo.Resolve(ctx, ticket.Query{
-		Issue: r.req.Issue, Branch: r.req.Branch, Worktree: r.req.Worktree, Ref: r.req.Ref,
+		Issue: r.req.Issue, Branch: r.req.Branch, Worktree: r.req.Worktree, Ref: r.req.Ref, Clean: r.req.Clean,
 		BranchTemplate: cfg.Branch, DirTemplate: cfg.Dir, Base: cfg.Base,
 	})
 	if err != nil {
@@ -97,6 +98,7 @@ func passedThrough(names, environ []string) []string {
 }
 
 // checkClean refuses a worktree that does not hold what its commit holds: the verdict would be about something else.
+// Where the caller allows it, the record says so instead.
 func (r *run) checkClean(ctx context.Context) error {
 	changes, err := r.repo.Changes(ctx, r.ticket)
 	if err != nil {
@@ -105,7 +107,16 @@ func (r *run) checkClean(ctx context.Context) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	hints := []string{"commit or remove them"}
+	if r.req.AllowDirty {
+		r.dirty, r.record.Subject.Dirty = changes, true
+		r.log.Warn().Str("step", stepResolve).Msg("the worktree has changes that are not committed: " + some(changes))
+		return nil
+	}
+	hints := []string{
+		"commit or remove them",
+		"--clean builds the commit in a temporary worktree instead",
+		"--allow-dirty judges what stands there and commits nothing",
+	}
 	for _, glob := range r.req.Config.Validate.Artifacts {
 		for _, c := range changes {
 			if ok, _ := doublestar.Match(glob, c); ok {
@@ -245,6 +256,9 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	var tracked, left []string
 	for _, c := range changes {
+		if slices.Contains(r.dirty, c) {
+			continue // somebody's work, whatever the build made of it
+		}
 		if r.artifacts.Tracked(c) {
 			tracked = append(tracked, c)
 		} else {

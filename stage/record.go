@@ -17,7 +17,7 @@ func (r *run) keep(ctx context.Context) error {
 	if err := r.writeRecord(); err != nil {
 		return err
 	}
-	if r.req.NoCommit || !r.req.Config.Validate.Commit || r.ticket.Branch == "" || len(r.req.Only) > 0 {
+	if r.req.NoCommit || r.req.AllowDirty || !r.req.Config.Validate.Commit || r.ticket.Branch == "" || len(r.req.Only) > 0 {
 		return nil
 	}
 	where := path.Join(r.ticket.Dir, "validation.md")

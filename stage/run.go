@@ -33,6 +33,7 @@ type run struct {
 	ticket    *ticket.Ticket
 	contract  contract.Contract
 	artifacts artifact.Options
+	dirty     []string // what was not as committed before the build
 	settled   bool
 	set       *artifact.Set
 	input     string

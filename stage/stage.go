@@ -29,11 +29,13 @@ type Request struct {
 	Worktree string // empty: the one that has the branch checked out, else a temporary one
 	Ref      string // judge this commit instead of a branch's head; nothing is committed
 
-	IssueBody []byte   // the issue's body; nil: the config's command, if any
-	Only      []string // assertion ids to check; the others stay unverified and nothing is committed
-	NoCommit  bool
-	VerifyAll bool          // hash every artifact whole inside the box, also beyond the first 64 MiB
-	Wait      time.Duration // how long to wait for another run of the same ticket
+	IssueBody  []byte   // the issue's body; nil: the config's command, if any
+	Only       []string // assertion ids to check; the others stay unverified and nothing is committed
+	NoCommit   bool
+	Clean      bool          // build in a temporary worktree of the commit, whatever stands in the branch's own
+	AllowDirty bool          // build what stands in the worktree, committed or not; nothing is committed and the record says so
+	VerifyAll  bool          // hash every artifact whole inside the box, also beyond the first 64 MiB
+	Wait       time.Duration // how long to wait for another run of the same ticket
 
 	Config       config.Config
 	ConfigRef    verdict.ConfigRef

@@ -20,7 +20,7 @@ const (
 )
 
 // Resolve finds the ticket's branch, commit and worktree. Where no worktree has the branch checked out (or, with
-// Query.Ref, the commit) it makes a temporary one, with every filter of the repository switched off: a file that git
+// Query.Ref, the commit), or with Query.Clean, it makes a temporary one, with every filter of the repository switched off: a file that git
 // keeps through a filter (LFS) stands there as it is stored. What the ticket lacks comes back as *verdict.Refusal,
 // several joined; nothing is left behind then.
 func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
@@ -43,7 +43,7 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	if t.Tree, err = r.treeWithout(ctx, t.Commit, path.Join(t.Dir, RecordName)); err != nil {
 		return nil, err
 	}
-	if t.Worktree == "" {
+	if t.Worktree == "" || q.Clean {
 		err = r.makeTemporary(ctx, t)
 	}
 	return t, err

@@ -26,6 +26,7 @@ type Query struct {
 	Branch         string // the branch by name, instead of BranchTemplate
 	Worktree       string // a worktree of the repository; its branch is judged
 	Ref            string // any commit; the ticket then has no branch and nothing can be recorded
+	Clean          bool   // a temporary worktree in every case
 	BranchTemplate string // empty: "trkr/{issue}"
 	DirTemplate    string // empty: ".trkr/tickets/{issue}"
 	Base           string // the default branch; empty: found out

@@ -24,6 +24,7 @@ import (
 type runOptions struct {
 	box       boxOptions
 	ticket    ticketOptions
+	build     buildOptions
 	jobs      int
 	issueBody string
 	only      []string
@@ -53,6 +54,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	}
 	o.box.flags(cmd)
 	o.ticket.flags(cmd)
+	o.build.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
 	f.StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
@@ -75,7 +77,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	request.VerifyAll = o.verifyAll
+	request.Clean, request.AllowDirty, request.VerifyAll = o.build.clean, o.build.allowDirty, o.verifyAll
 	request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", o.wait
 	if !cmd.Flags().Changed("wait") && terminal(a.err) {
 		request.Wait = 10 * time.Minute
@@ -123,7 +125,7 @@ func (o runOptions) check(cmd *cobra.Command, issues int) error {
 	if o.wait < 0 {
 		return usage(cmd, fmt.Errorf("--wait must not be negative, got %s", o.wait))
 	}
-	return nil
+	return o.build.check(cmd)
 }
 
 // request settles everything that a run needs to know before anything of a ticket runs.

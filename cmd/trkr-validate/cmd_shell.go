@@ -21,6 +21,7 @@ import (
 type shellOptions struct {
 	box       boxOptions
 	ticket    ticketOptions
+	build     buildOptions
 	issueBody string
 }
 
@@ -36,6 +37,7 @@ the uid of a program under test. Nothing is judged or recorded, and the box goes
 	}
 	o.box.flags(cmd)
 	o.ticket.flags(cmd)
+	o.build.flags(cmd)
 	cmd.Flags().StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` instead of asking issue.command")
 	return cmd
 }
@@ -51,11 +53,14 @@ func (a *app) shell(cmd *cobra.Command, o shellOptions, arg string) error {
 	if o.issueBody == "-" {
 		return usage(cmd, errors.New("stdin belongs to the shell: give --issue-body a file"))
 	}
+	if err := o.build.check(cmd); err != nil {
+		return err
+	}
 	req, err := a.request(cmd, o.box, o.ticket, o.issueBody)
 	if err != nil {
 		return err
 	}
-	req.Issue = issue
+	req.Issue, req.Clean, req.AllowDirty = issue, o.build.clean, o.build.allowDirty
 	p := a.progress()
 	req.Sinks = append(req.Sinks, p)
 	entered := false

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,25 @@ func (o *ticketOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.branch, "branch", "", "the ticket's `branch`, whatever ticket.branch says")
 	f.StringVar(&o.worktree, "worktree", "", "the worktree `folder` to build in")
 	f.StringVar(&o.ref, "ref", "", "judge this `revision`; commits nothing")
+}
+
+// buildOptions say what is built where the worktree is not as committed.
+type buildOptions struct {
+	clean      bool
+	allowDirty bool
+}
+
+func (o *buildOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.clean, "clean", false, "build in a temporary worktree of the commit, whatever stands in the branch's own")
+	f.BoolVar(&o.allowDirty, "allow-dirty", false, "build what stands in the worktree, committed or not; commits nothing")
+}
+
+func (o buildOptions) check(cmd *cobra.Command) error {
+	if o.clean && o.allowDirty {
+		return usage(cmd, errors.New("--clean builds the commit and --allow-dirty the worktree: give one of them"))
+	}
+	return nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
