@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -113,6 +115,12 @@ func (r *Repo) byRef(ctx context.Context, t *Ticket, q Query, at *checkout) erro
 	}
 	commit, err := r.git.line(ctx, call{at: from, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", q.Ref + "^{commit}"}})
 	if _, said := errors.AsType[*gitError](err); said {
+		if _, err := os.Lstat(filepath.Join(r.common, "shallow")); err == nil {
+			return fault.Envf("commit_missing", []string{
+				"fetch it with its history: git fetch --unshallow origin " + shellQuote(q.Ref),
+				"in GitHub Actions, give actions/checkout fetch-depth: 0; in GitLab CI, set the variable GIT_DEPTH: 0",
+			}, "this clone is shallow and does not hold %q", q.Ref)
+		}
 		return &verdict.Refusal{Reason: verdict.TicketNotFound, Detail: fmt.Sprintf("%q names no commit here", q.Ref),
 			Hints: []string{"fetch it first, or name a commit by its full id"}}
 	} else if err != nil {

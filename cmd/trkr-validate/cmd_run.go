@@ -43,6 +43,9 @@ For each issue: build its branch, put the artifacts and the contract, and nothin
 network, have every assertion checked there, compute the outcome, and commit validation.md to the branch. Nothing is
 pushed or merged.
 
+Without an issue, in GitHub Actions or GitLab CI: the issue is the one whose branch the job runs for, and the head commit
+of that branch is judged (as with --ref), never the merge commit that the service made of it.
+
 Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or configuration, 6 the environment failed.`,
 		Example: `  trkr-validate 7
   trkr-validate 7 8 9 --jobs 2 --json
@@ -66,7 +69,14 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
-	issues, err := issuesOf(cmd, args)
+	if len(args) == 0 {
+		issue, err := a.issueOfCI(cmd, &o.ticket)
+		if err != nil {
+			return err
+		}
+		args = []string{issue}
+	}
+	issues, err := issuesOf(args)
 	if err != nil {
 		return err
 	}
@@ -95,11 +105,33 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	return a.finish(cmd, results)
 }
 
-// issuesOf reads the issues of a command line, each once.
-func issuesOf(cmd *cobra.Command, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return nil, usage(cmd, errors.New("no issue given"))
+// issueOfCI is the issue of the branch that a CI service runs for. Where o names nothing to judge, that becomes what
+// was pushed there.
+func (a *app) issueOfCI(cmd *cobra.Command, o *ticketOptions) (string, error) {
+	p, ok, err := inCI(os.Getenv)
+	if err != nil {
+		return "", err
 	}
+	if !ok {
+		return "", usage(cmd, errors.New("no issue given"))
+	}
+	s, err := a.settings(cmd)
+	if err != nil {
+		return "", err
+	}
+	issue, err := ticket.IssueOfBranch(s.Ticket.Branch, p.branch)
+	if err != nil {
+		return "", err
+	}
+	if *o == (ticketOptions{}) {
+		o.ref = p.commit
+	}
+	a.log.Info().Str("service", p.service).Str("branch", p.branch).Str("commit", p.commit).Msg("issue " + issue + " it is")
+	return issue, nil
+}
+
+// issuesOf reads the issues of a command line, each once.
+func issuesOf(args []string) ([]string, error) {
 	var issues []string
 	for _, arg := range args {
 		issue, err := ticket.ParseIssue(arg)

@@ -1,0 +1,46 @@
+package ticket
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// numbered is an issue id as trackers count them, at the start of a name that goes on with a dash.
+var numbered = regexp.MustCompile(`^([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)(-|$)`)
+
+// IssueOfBranch is the issue that a branch belongs to by its name alone: what the branch holds must not choose whose
+// contract it is judged by. template is as in Query. "trkr/7" and "trkr/7-fix-it" are of 7, "trkr/ABC-12-fix" of
+// ABC-12, "trkr/login" of login. A name that may mean several issues, or none, is a usage fault.
+func IssueOfBranch(template, branch string) (string, error) {
+	if template == "" {
+		template = DefaultBranchTemplate
+	}
+	var fits []string
+	from := strings.Index(template, "{issue}")
+	for to := from + 1; from >= 0 && to <= len(branch); to++ {
+		if !strings.HasPrefix(branch, template[:from]) {
+			break
+		}
+		issue := branch[from:to]
+		if id, err := ParseIssue(issue); err != nil || id != issue {
+			continue
+		}
+		if name := expand(template, issue); branch == name || strings.HasPrefix(branch, name+"-") {
+			fits = append(fits, issue)
+		}
+	}
+	hint := "name the issue: trkr-validate ISSUE"
+	if len(fits) == 0 {
+		return "", fault.Usagef("issue_unknown", []string{hint, "ticket.branch says what tickets' branches are called"},
+			"the branch %q is no ticket's: those are called %q", branch, template)
+	}
+	if len(fits) == 1 {
+		return fits[0], nil
+	}
+	if m := numbered.FindStringSubmatch(fits[len(fits)-1]); m != nil {
+		return m[1], nil
+	}
+	return "", fault.Usagef("issue_unknown", []string{hint}, "the branch %q may be that of issue %s", branch, strings.Join(fits, " or "))
+}
