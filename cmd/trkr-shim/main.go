@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/trkr-dev/trkr-validate/sandbox/shim"
+	_ "github.com/trkr-dev/trkr-validate/sandbox/shim" // becomes the init before main
 )
 
 func main() {
-	shim.Dispatch()
 	fmt.Fprintln(os.Stderr, "error: trkr-shim is the init of a sandbox and is started by trkr-validate")
 	os.Exit(5)
 }

@@ -18,11 +18,9 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/internal/testengine"
 	"github.com/trkr-dev/trkr-validate/sandbox"
-	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
 
 func TestMain(m *testing.M) {
-	shim.Dispatch() // the test program is the init of its boxes
 	if do, ok := children[os.Getenv(childVar)]; ok {
 		os.Exit(do())
 	}

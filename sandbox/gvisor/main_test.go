@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
-	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
 
 // roleVar names what the test binary does in place of the tests, where it is started by one; stateVar and inputVar say
@@ -23,7 +22,6 @@ const roleVar, stateVar, inputVar = "GVISOR_TEST_ROLE", "GVISOR_TEST_STATE", "GV
 
 // The test binary is its own init and its own gVisor, as the program is.
 func TestMain(m *testing.M) {
-	shim.Dispatch()
 	Dispatch()
 	switch os.Getenv(roleVar) {
 	case "":

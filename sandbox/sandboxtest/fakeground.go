@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -172,6 +173,10 @@ func (g *fakeGround) help(c initd.Command) (*initd.Process, *wire.Exit) {
 		done <- initd.Status{}
 	}()
 	return &initd.Process{Stdin: stdin, Stdout: stdout, Done: done}, nil
+}
+
+func (g *fakeGround) Look(helper string, params io.Reader, out io.Writer) error {
+	return initd.View{Root: g.real("/validate"), Real: g.real, Name: g.name}.Help(helper, os.Getuid(), params, out)
 }
 
 // Kill ends whatever carries the identity's mark; where that cannot be seen, its process groups.

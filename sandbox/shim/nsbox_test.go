@@ -33,7 +33,6 @@ type nsEngine struct{ t testing.TB }
 const nsArg = "nsbox"
 
 func TestMain(m *testing.M) {
-	shim.Dispatch()
 	if len(os.Args) > 1 && os.Args[1] == nsArg {
 		fmt.Fprintln(os.Stderr, "nsbox:", nsSetup(os.Args[2], os.Args[3], os.Args[4], os.Args[5]))
 		os.Exit(1)

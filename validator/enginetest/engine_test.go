@@ -21,7 +21,6 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/docker"
 	"github.com/trkr-dev/trkr-validate/sandbox/gvisor"
-	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/validator/command"
 	"github.com/trkr-dev/trkr-validate/validator/probe"
@@ -30,7 +29,6 @@ import (
 
 // The test binary is its own init and its own gVisor, as the program is.
 func TestMain(m *testing.M) {
-	shim.Dispatch()
 	gvisor.Dispatch()
 	os.Exit(m.Run())
 }

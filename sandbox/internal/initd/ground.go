@@ -5,6 +5,7 @@
 package initd
 
 import (
+	"io"
 	"os"
 
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
@@ -19,6 +20,9 @@ type Ground interface {
 	Find(id Identity, c Command) (path string, exit *wire.Exit)
 	// Start starts a command that Find has found. Where the system would not start it, exit says why.
 	Start(id Identity, path string, c Command) (p *Process, exit *wire.Exit)
+	// Look answers a helper that concerns no session, without a process of its own. It reads as wire.LookUID and, by
+	// the system's word, is isolated like a command. It ends early where out no longer takes what it writes.
+	Look(helper string, params io.Reader, out io.Writer) error
 	// Kill ends every process of the identity. When it returns nil, none is left.
 	Kill(id Identity) error
 	// Close removes what the identity left behind. No process of it is left.

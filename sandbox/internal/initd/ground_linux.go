@@ -24,6 +24,7 @@ const killWithin = 10 * time.Second
 // box is the ground that PID 1 of a box stands on.
 type box struct {
 	hand   *hand
+	eye    *hand
 	reaper *reaper
 	pids   bool // the system counts how often the limit of pids was hit
 
@@ -32,11 +33,15 @@ type box struct {
 }
 
 func newBox() (*box, error) {
-	h, err := newHand()
+	h, err := newHand(bare)
 	if err != nil {
 		return nil, err
 	}
-	b := &box{hand: h, reaper: newReaper(), marks: map[int]ipcMarks{}}
+	eye, err := newHand(looker)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{hand: h, eye: eye, reaper: newReaper(), marks: map[int]ipcMarks{}}
 	_, b.pids = readCounter(pidsFiles, "max")
 	b.openUp()
 	return b, nil
@@ -123,6 +128,12 @@ func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) 
 	p := ends.Process()
 	p.Done = done
 	return p, nil
+}
+
+// Look reads nothing of the subject's: what is below sandbox.Root nobody in the box can change.
+func (b *box) Look(helper string, params io.Reader, out io.Writer) (err error) {
+	b.eye.do(func() { err = View{Root: sandbox.Root}.Help(helper, wire.LookUID, params, out) })
+	return err
 }
 
 // Kill relies on kill(-1) by a thread with the identity's effective uid and init's own real and saved uid: it reaches

@@ -7,19 +7,23 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
 )
 
-// hand is the one thread that acts for identities: it makes their directories and pipes, starts and kills them. One
-// thread, so that no kill meets a child between fork and its change of uid; kept for ever, because at the limit of
-// pids a new one could not be made.
+// hand is a thread with rights of its own, kept for ever: at the limit of pids a new one could not be made.
+//
+// One hand acts for identities: it makes their directories and pipes, starts and kills them. It is the only one, so that
+// no kill meets a child between fork and its change of uid. Another one is the eye, which looks for no session.
 type hand struct{ calls chan func() }
 
-func newHand() (*hand, error) {
+// newHand starts a thread that first gives up what become takes.
+func newHand(become func() error) (*hand, error) {
 	h := &hand{calls: make(chan func())}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		ready <- bare()
+		ready <- become()
 		for f := range h.calls {
 			f()
 		}
@@ -42,6 +46,23 @@ func bare() error {
 		}
 	}
 	return filter()
+}
+
+// looker makes this thread what a command of LookUID would be, with no way back. No process ever has that uid, so none
+// may signal or trace the thread.
+func looker() error {
+	if err := bare(); err != nil {
+		return err
+	}
+	const id = wire.LookUID
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, id, id, id); e != 0 {
+		return fmt.Errorf("taking the gid that looks: %w", e)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); e != 0 {
+		return fmt.Errorf("taking the uid that looks: %w", e)
+	}
+	hide()
+	return nil
 }
 
 func (h *hand) do(f func()) {

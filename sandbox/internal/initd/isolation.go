@@ -17,9 +17,9 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
 )
 
-// isolation tells what this process sees. The keys are stable; a fact that cannot be seen says so.
+// isolation tells what this thread sees. The keys are stable; a fact that cannot be seen says so.
 func isolation(out io.Writer) error {
-	status, err := os.ReadFile("/proc/self/status")
+	status, err := os.ReadFile("/proc/thread-self/status")
 	of := func(name string) string {
 		if err != nil {
 			return "cannot be seen: " + err.Error()
@@ -108,7 +108,7 @@ func reach() string {
 func dns() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if _, err := net.DefaultResolver.LookupHost(ctx, "example.com."); err != nil {
+	if _, err := (&net.Resolver{PreferGo: true}).LookupHost(ctx, "example.com."); err != nil {
 		return "none: " + lastWords(err)
 	}
 	return "answers"

@@ -4,6 +4,7 @@ package initd
 
 import (
 	"errors"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -58,6 +59,14 @@ func (r *run) kill(c sandbox.Cause) {
 	})
 }
 
+// expire ends the command once the time is over; 0 is no limit.
+func (r *run) expire(timeout int64) *time.Timer {
+	if timeout <= 0 {
+		timeout = math.MaxInt64
+	}
+	return time.AfterFunc(time.Duration(timeout), func() { r.kill(sandbox.CauseDeadline) })
+}
+
 func (r *run) setSize(rows, cols uint16) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,21 +107,14 @@ func (s *server) supervise(st net.Conn, in *wire.Reader, r *run, q wire.Run) *wi
 		}
 		s.environ(&c, se, wire.Strings(q.Env))
 	case q.Session == 0 && c.Helper != "":
-		id, err := s.identity(roleLook) // one of its own: looks at the same time do not end each other
-		if err != nil {
-			return &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotExecutable), Detail: err.Error()}
-		}
-		r.id, c.Dir = id, "/"
-		c.Env, c.Path = []string{"PATH=" + s.hello.Path}, s.hello.Path
+		return s.look(st, in, r, q)
 	default:
 		return &wire.Exit{Code: -1, Broken: "a command came for a session that is not open"}
 	}
 	if c.Helper != "" {
 		r.budget.Store(helperOutput)
-		if se != nil { // nothing that could bend the helper may run beside it
-			if err := s.ground.Kill(r.id); err != nil {
-				return &wire.Exit{Code: -1, Broken: err.Error()}
-			}
+		if err := s.ground.Kill(r.id); err != nil { // nothing that could bend the helper may run beside it
+			return &wire.Exit{Code: -1, Broken: err.Error()}
 		}
 	} else if len(c.Args) == 0 {
 		return &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotFound), Detail: "the command has no words"}
@@ -133,10 +135,7 @@ func (s *server) supervise(st net.Conn, in *wire.Reader, r *run, q wire.Run) *wi
 	r.mu.Lock()
 	r.resize = p.Resize
 	r.mu.Unlock()
-	if q.Timeout > 0 {
-		t := time.AfterFunc(time.Duration(q.Timeout), func() { r.kill(sandbox.CauseDeadline) })
-		defer t.Stop()
-	}
+	defer r.expire(q.Timeout).Stop()
 	done := s.finish(st, in, r, p, started)
 	exit = s.judge(r, done, before)
 	return exit

@@ -35,6 +35,20 @@ func (stub) Open(Identity, []string) (Dirs, error) {
 func (stub) Find(_ Identity, c Command) (string, *wire.Exit) { return "/bin/x", nil }
 func (s stub) Kill(Identity) error                           { return s.kill }
 func (stub) Close(Identity, Dirs) error                      { return nil }
+
+// Look answers with the parameters, fails where they are "fail", and goes on for ever where they are "endless".
+func (stub) Look(_ string, params io.Reader, out io.Writer) error {
+	p, err := io.ReadAll(params)
+	if err != nil || string(p) == "fail" {
+		return errors.Join(err, errors.New("it cannot be seen"))
+	}
+	for err == nil {
+		if _, err = out.Write(p); string(p) != "endless" {
+			break
+		}
+	}
+	return err
+}
 func (s *stub) Count() Counters {
 	defer func() { s.count.OOM *= 2; s.count.Pids *= 2 }()
 	return s.count
@@ -133,6 +147,52 @@ func TestCauses(t *testing.T) {
 				t.Errorf("%+v, want %q", e, c.cause)
 			}
 		})
+	}
+}
+
+// TestLook: what concerns no session is answered by the init itself, tells why it cannot see, and ends when it is told.
+func TestLook(t *testing.T) {
+	p := talk(t, &stub{})
+	look := func(params string, timeout time.Duration) (stdout, stderr string, exit wire.Exit) {
+		st, err := p.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		send(t, st, wire.Request{Op: "run", Run: &wire.Run{ID: 1, Helper: wire.HelperInputs, Timeout: int64(timeout)}})
+		for _, part := range strings.SplitAfter(params, "-") {
+			if err := wire.Write(st, wire.KindStdin, []byte(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := wire.Write(st, wire.KindEOF, nil); err != nil {
+			t.Fatal(err)
+		}
+		for r := wire.NewReader(st); ; {
+			k, b, err := r.Next(wire.MaxAnswer)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case k == wire.KindStdout && len(stdout) < 1000:
+				stdout += string(b)
+			case k == wire.KindStderr:
+				stderr += string(b)
+			case k == wire.KindExit:
+				if err := wire.Decode(b, &exit); err != nil {
+					t.Fatal(err)
+				}
+				return stdout, stderr, exit
+			}
+		}
+	}
+	if out, _, exit := look("what-is-there", 0); out != "what-is-there" || exit.Code != 0 || exit.Cause != "" {
+		t.Errorf("%q, %+v", out, exit)
+	}
+	if _, words, exit := look("fail", 0); words != "it cannot be seen" || exit.Code != 1 {
+		t.Errorf("%q, %+v", words, exit)
+	}
+	if _, _, exit := look("endless", time.Millisecond); exit.Cause != string(sandbox.CauseDeadline) || exit.Code != -1 {
+		t.Errorf("%+v", exit)
 	}
 }
 

@@ -22,8 +22,6 @@ const (
 	DecoyExit = "TRKR_DECOY_EXIT"
 
 	beat = 2 * time.Second
-
-	roleLook sandbox.Role = "look" // helpers that look at the box for no session
 )
 
 type server struct {
@@ -234,7 +232,7 @@ func (s *server) identity(role sandbox.Role) (Identity, error) {
 		}
 		s.install = true
 		return Identity{UID: wire.InstallUID}, nil
-	case sandbox.RoleSubject, sandbox.RoleAgent, roleLook:
+	case sandbox.RoleSubject, sandbox.RoleAgent:
 		if s.uid >= wire.LastUID {
 			return Identity{}, fmt.Errorf("all %d uids of the box have been used", wire.LastUID-wire.FirstUID+1)
 		}

@@ -41,6 +41,7 @@ const Arg = "--trkr-shim"
 // Uids of a box.
 const (
 	InstallUID = 10001
-	FirstUID   = 10002
+	LookUID    = 10002 // of what looks at the box for no session; no process has it
+	FirstUID   = 10003
 	LastUID    = 65533
 )
