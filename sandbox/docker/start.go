@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
@@ -29,6 +30,9 @@ type box struct {
 
 // Start makes a container, attaches to it before it runs, starts it and speaks to its init.
 func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if !utf8.ValidString(spec.Input) { // the API's JSON would name another folder
+		return nil, fault.Envf("path_not_utf8", []string{"use --engine gvisor, or a checkout whose path is UTF-8"}, "docker cannot be told of the folder %q", spec.Input)
+	}
 	d, err := e.connect(ctx)
 	if err != nil {
 		return nil, err

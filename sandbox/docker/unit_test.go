@@ -136,3 +136,8 @@ func TestProgramThatNeedsALoader(t *testing.T) {
 	_, err = Options{Init: "/nowhere"}.program()
 	wantFault(t, err, "init_missing")
 }
+
+func TestFolderWhoseNameDockerCannotBeTold(t *testing.T) {
+	_, err := (&engine{}).Start(t.Context(), sandbox.Spec{Input: "/home/caf\xe9/.trkr/validate/7", Image: hostImage})
+	wantFault(t, err, "path_not_utf8")
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"unicode/utf8"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -21,6 +22,7 @@ const (
 	openFiles  = 4096     // descriptors of one process of the box
 	rootfsDir  = "rootfs"
 	memoryFile = "memory" // the limit, for showMemory
+	inputLink  = "input"
 	// leastPids is what the init needs: its threads have a uid of their own, but the same limit.
 	leastPids = 64
 )
@@ -44,6 +46,11 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 	if err := os.WriteFile(filepath.Join(dir, memoryFile), []byte(strconv.FormatInt(spec.Limits.Memory, 10)), 0o600); err != nil {
 		return stateError(err)
 	}
+	input, err := asText(spec.Input, filepath.Join(dir, inputLink))
+	if err != nil {
+		return stateError(err)
+	}
+	spec.Input = input
 	config, err := json.Marshal(ociSpec(spec, host, program, args))
 	if err != nil {
 		return fmt.Errorf("describing the box: %w", err)
@@ -52,6 +59,14 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 		return stateError(err)
 	}
 	return nil
+}
+
+// asText is a name of path that JSON can carry: path itself, or where its bytes are no UTF-8 a link to it.
+func asText(path, link string) (string, error) {
+	if utf8.ValidString(path) {
+		return path, nil
+	}
+	return link, os.Symlink(path, link)
 }
 
 // ociSpec describes the box to gVisor. The init is uid 0 of the box with the rights it needs to start commands under
