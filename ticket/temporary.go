@@ -37,14 +37,7 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 		}
 	}()
 	tree := filepath.Join(folder, filepath.Base(r.Root()))
-	off, err := r.quiet(ctx, r.shared())
-	if err != nil {
-		return err
-	}
-	_, err = r.git.output(ctx, call{at: r.shared(), env: off, slow: true, args: []string{
-		"worktree", "add", "--quiet", "--detach", "--end-of-options", tree, t.Commit,
-	}})
-	if err != nil {
+	if err = r.checkOut(ctx, tree, t.Commit); err != nil {
 		err = fmt.Errorf("making a temporary worktree of %s: %w", t.Commit, err)
 		if partial, _ := r.setting(ctx, "extensions.partialClone"); partial != "" {
 			return fault.Env("objects_missing", err, "this is a partial clone and nothing is fetched here: check the branch out in a worktree first")
@@ -53,6 +46,30 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 	}
 	t.Worktree, t.Temporary = tree, true
 	return nil
+}
+
+// checkOut registers a worktree and then fills it: the configuration may say more there than it said before there was
+// one (includeIf), and so it is asked in between.
+func (r *Repo) checkOut(ctx context.Context, tree, commit string) error {
+	off, err := r.quiet(ctx, r.shared())
+	if err != nil {
+		return err
+	}
+	_, err = r.git.output(ctx, call{at: r.shared(), env: off, args: []string{
+		"worktree", "add", "--quiet", "--detach", "--no-checkout", "--end-of-options", tree, commit,
+	}})
+	if err != nil {
+		return err
+	}
+	at, err := r.inWorktree(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if off, err = r.quiet(ctx, at); err != nil {
+		return err
+	}
+	_, err = r.git.output(ctx, call{at: at, env: off, slow: true, args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"}})
+	return err
 }
 
 // claim makes a temporary folder, and the link that says whose it is.
