@@ -68,7 +68,8 @@ func newKit(t *testing.T, agents ...validator.Agent) *kit {
 	k.git("config", "user.email", "somebody@localhost")
 	k.commit(map[string]string{".gitignore": "/dist/\n"})
 	k.git("checkout", "-q", "-b", "trkr/7")
-	k.commit(map[string]string{".trkr/tickets/7/contract.md": contract, "tool": "#!/bin/sh\necho hello\n"})
+	k.commit(map[string]string{".trkr/tickets/7/contract.md": contract})
+	k.commit(map[string]string{"tool": "#!/bin/sh\necho hello\n"})
 	k.req = stage.Request{
 		Issue: "7", Dir: k.dir, Environ: os.Environ(), Engine: &sandboxtest.Fake{}, Agents: agents, Log: zerolog.Nop(), ToolVersion: "test",
 		Sinks: []event.Sink{k.events},

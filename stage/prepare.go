@@ -167,6 +167,16 @@ func (r *run) readContract(ctx context.Context) error {
 	}
 	r.contract = text.Contract
 	r.record.Subject.ContractDigest, r.record.Subject.ContractSource = text.Contract.Digest(), text.Source
+	note, err := r.repo.Fixed(ctx, r.ticket, text, r.req.Agreed)
+	if err != nil {
+		return err
+	}
+	if r.req.Agreed.Digest != "" {
+		r.record.Subject.ContractAccepted = r.req.Agreed.By
+	}
+	if note != "" {
+		r.note("contract", note)
+	}
 	for _, w := range text.Warnings {
 		r.log.Warn().Str("step", stepContract).Msg(w.String())
 	}
@@ -271,9 +281,7 @@ func (r *run) settle(ctx context.Context) error {
 	if len(tracked) == 0 {
 		return nil
 	}
-	note := verdict.Finding{Severity: verdict.SeverityNote, Place: "validate.build", Text: "the build changed tracked files, which were put back: " + some(tracked)}
-	note.ID = verdict.FindingID(note)
-	r.notes = append(r.notes, note)
+	r.note("validate.build", "the build changed tracked files, which were put back: "+some(tracked))
 	return r.repo.Restore(ctx, r.ticket, tracked)
 }
 

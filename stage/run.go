@@ -125,5 +125,12 @@ func (r *run) within(ctx context.Context) (context.Context, context.CancelFunc) 
 
 var errTime = errors.New("validate.timeout passed")
 
+// note adds a finding of the program's own.
+func (r *run) note(place, text string) {
+	f := verdict.Finding{Severity: verdict.SeverityNote, Place: place, Text: text}
+	f.ID = verdict.FindingID(f)
+	r.notes = append(r.notes, f)
+}
+
 // transcript is where everything that happens in the box is kept for people.
 func (r *run) transcript() io.Writer { return r.folder.transcript }

@@ -17,6 +17,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -29,8 +30,9 @@ type Request struct {
 	Worktree string // empty: the one that has the branch checked out, else a temporary one
 	Ref      string // judge this commit instead of a branch's head; nothing is committed
 
-	IssueBody  []byte   // the issue's body; nil: the config's command, if any
-	Only       []string // assertion ids to check; the others stay unverified and nothing is committed
+	IssueBody  []byte        // the issue's body; nil: the config's command, if any
+	Agreed     ticket.Agreed // the contract that was agreed, where the caller knows it; else the branch's history tells
+	Only       []string      // assertion ids to check; the others stay unverified and nothing is committed
 	NoCommit   bool
 	Clean      bool          // build in a temporary worktree of the commit, whatever stands in the branch's own
 	AllowDirty bool          // build what stands in the worktree, committed or not; nothing is committed and the record says so
@@ -39,6 +41,7 @@ type Request struct {
 
 	Config       config.Config
 	ConfigRef    verdict.ConfigRef
+	ConfigNote   string // how the branch's own configuration differs; empty where it does not
 	Engine       sandbox.Engine
 	EngineReason string // why "auto" chose it; empty where the caller named it
 	Agents       []validator.Agent
@@ -200,6 +203,9 @@ func newRun(req Request) *run {
 		SchemaVersion: verdict.SchemaVersion, Issue: req.Issue, RunID: id, StartedAt: now.Truncate(time.Second),
 		Config: req.ConfigRef, Tool: verdict.Tool{Version: req.ToolVersion}, Timings: map[string]int64{},
 		Criteria: []verdict.Criterion{}, Findings: []verdict.Finding{}, Diagnostics: []verdict.Diagnostic{}, Refusals: []verdict.Refusal{},
+	}
+	if req.ConfigNote != "" {
+		r.note("config", req.ConfigNote)
 	}
 	return r
 }

@@ -34,7 +34,7 @@ type Text struct {
 // contract_changed), several joined; an error of body comes back as it is.
 func (r *Repo) Contract(ctx context.Context, t *Ticket, body Body) (Text, error) {
 	file := path.Join(t.Dir, ContractName)
-	committed, refusal, err := r.committedContract(ctx, t, file)
+	committed, refusal, err := r.committedContract(ctx, t.Commit, file)
 	if err != nil {
 		return Text{}, err
 	}
@@ -67,13 +67,13 @@ func (r *Repo) Contract(ctx context.Context, t *Ticket, body Body) (Text, error)
 	return Text{Contract: *committed, Source: SourceCommit}, nil
 }
 
-// committedContract reads contract.md at the ticket's commit; nil where there is none.
-func (r *Repo) committedContract(ctx context.Context, t *Ticket, file string) (*contract.Contract, *verdict.Refusal, error) {
+// committedContract reads contract.md at a commit; nil where there is none.
+func (r *Repo) committedContract(ctx context.Context, commit, file string) (*contract.Contract, *verdict.Refusal, error) {
 	invalid := func(err error) *verdict.Refusal {
 		return &verdict.Refusal{Reason: verdict.ContractInvalid, Detail: fmt.Sprintf("%s: %v", file, err),
 			Hints: []string{"correct it and commit it; each assertion is one line: VAL-1: what can be seen"}}
 	}
-	data, err := r.File(ctx, t.Commit, file)
+	data, err := r.File(ctx, commit, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil

@@ -102,6 +102,30 @@ func defaultBranch(all []ref, base string) string {
 	return ""
 }
 
+// tipsOf are the commits of the default branch that defaultBranch found for given: the local branch's and origin's, or
+// those of the remote that given names. Another remote counts only where neither has the branch and it is the only one
+// that does: anybody's fork may be a remote here.
+func tipsOf(all []ref, base, given string) []string {
+	remote := "origin"
+	if name, ok := strings.CutSuffix(given, "/"+base); ok && slices.ContainsFunc(all, func(b ref) bool { return b.remote == name }) {
+		remote = name
+	}
+	var tips, elsewhere []string
+	for _, b := range all {
+		switch {
+		case base == "" || b.short != base:
+		case b.remote == "" || b.remote == remote:
+			tips = append(tips, b.commit)
+		default:
+			elsewhere = append(elsewhere, b.commit)
+		}
+	}
+	if len(tips) == 0 && len(elsewhere) == 1 {
+		return elsewhere
+	}
+	return tips
+}
+
 // checkout is one worktree of the repository.
 type checkout struct {
 	path     string

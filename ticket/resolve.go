@@ -26,19 +26,7 @@ const (
 // keeps through a filter (LFS) stands there as it is stored. What the ticket lacks comes back as *verdict.Refusal,
 // several joined; nothing is left behind then.
 func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
-	t, refs, err := r.prepare(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	at, err := r.named(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if q.Ref != "" {
-		err = r.byRef(ctx, t, q, at)
-	} else {
-		err = r.byBranch(ctx, t, q, at, refs)
-	}
+	t, err := r.locate(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +37,22 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 		err = r.makeTemporary(ctx, t)
 	}
 	return t, err
+}
+
+// locate finds branch, commit, and the worktree where there is one. It makes nothing.
+func (r *Repo) locate(ctx context.Context, q Query) (*Ticket, error) {
+	t, refs, err := r.prepare(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	at, err := r.named(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Ref != "" {
+		return t, r.byRef(ctx, t, q, at)
+	}
+	return t, r.byBranch(ctx, t, q, at, refs)
 }
 
 // prepare checks what the query says apart from the repository.
@@ -65,7 +69,8 @@ func (r *Repo) prepare(ctx context.Context, q Query) (*Ticket, []ref, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Ticket{Issue: q.Issue, Dir: path.Clean(dir), repo: r, base: defaultBranch(refs, q.Base)}, refs, nil
+	base := defaultBranch(refs, q.Base)
+	return &Ticket{Issue: q.Issue, Dir: path.Clean(dir), repo: r, base: base, tips: tipsOf(refs, base, q.Base)}, refs, nil
 }
 
 func expand(template, issue string) string { return strings.ReplaceAll(template, "{issue}", issue) }

@@ -43,9 +43,10 @@ type Ticket struct {
 	Temporary bool   // Worktree was made for this run and goes with Close
 
 	repo   *Repo
-	base   string // the default branch's name as found before anything of the ticket ran
-	remote bool   // Branch stands only on a remote: recording makes the local one
-	temp   string // folder that holds the temporary worktree
+	base   string   // the default branch's name as found before anything of the ticket ran
+	tips   []string // its commits, here and on its remote; empty where it was not found
+	remote bool     // Branch stands only on a remote: recording makes the local one
+	temp   string   // folder that holds the temporary worktree
 
 	closeOnce sync.Once
 	closeErr  error

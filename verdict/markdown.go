@@ -136,7 +136,7 @@ func (d *document) subject(r Record) {
 	d.fact("tree", s.Tree)
 	d.fact("contract", s.ContractDigest)
 	d.fact("contract from", s.ContractSource)
-	d.fact("changed contract accepted", s.ContractAccepted)
+	d.fact("contract accepted by", s.ContractAccepted)
 	d.fact("manifest", s.ManifestDigest)
 	if len(s.Manifest) > 0 {
 		d.line("- paths: %d", len(s.Manifest))

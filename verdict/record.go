@@ -38,11 +38,17 @@ type Subject struct {
 	Tree             string  `json:"tree"` // of Commit without the ticket's validation.md
 	ContractDigest   string  `json:"contractDigest"`
 	ContractSource   string  `json:"contractSource"`             // "commit", "issue"
-	ContractAccepted string  `json:"contractAccepted,omitempty"` // how a contract that changed was accepted
+	ContractAccepted string  `json:"contractAccepted,omitempty"` // AcceptedByDigest, AcceptedByPerson; empty: the branch's history shows it
 	Manifest         []Entry `json:"manifest"`
 	ManifestDigest   string  `json:"manifestDigest"`
 	Dirty            bool    `json:"dirty,omitempty"`
 }
+
+// What Subject.ContractAccepted says: nobody asked the branch's history whether the contract came before the code.
+const (
+	AcceptedByDigest = "digest" // the caller pinned what was agreed
+	AcceptedByPerson = "person" // somebody accepted it as it is
+)
 
 // Entry is one path of the sealed artifact set. Path and Target are valid UTF-8: a byte that is not, a control
 // character or a backslash is written as \xNN.

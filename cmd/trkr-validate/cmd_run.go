@@ -25,6 +25,7 @@ type runOptions struct {
 	box       boxOptions
 	ticket    ticketOptions
 	build     buildOptions
+	agreed    agreedOptions
 	jobs      int
 	issueBody string
 	only      []string
@@ -58,6 +59,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	o.box.flags(cmd)
 	o.ticket.flags(cmd)
 	o.build.flags(cmd)
+	o.agreed.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
 	f.StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
@@ -83,10 +85,15 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err := o.check(cmd, len(issues)); err != nil {
 		return err
 	}
+	agreed, err := o.agreed.agreed(cmd)
+	if err != nil {
+		return err
+	}
 	request, err := a.request(cmd, o.box, o.ticket, o.issueBody)
 	if err != nil {
 		return err
 	}
+	request.Agreed = agreed
 	request.Clean, request.AllowDirty, request.VerifyAll = o.build.clean, o.build.allowDirty, o.verifyAll
 	request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", o.wait
 	if !cmd.Flags().Changed("wait") && terminal(a.err) {
@@ -146,7 +153,7 @@ func issuesOf(args []string) ([]string, error) {
 }
 
 func (o runOptions) check(cmd *cobra.Command, issues int) error {
-	for _, name := range []string{"branch", "worktree", "ref", "issue-body", "only"} {
+	for _, name := range []string{"branch", "worktree", "ref", "issue-body", "only", "contract-digest", "accept-contract"} {
 		if issues > 1 && cmd.Flags().Changed(name) {
 			return usage(cmd, fmt.Errorf("--%s goes with one issue, not %d", name, issues))
 		}

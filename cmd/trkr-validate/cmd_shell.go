@@ -22,6 +22,7 @@ type shellOptions struct {
 	box       boxOptions
 	ticket    ticketOptions
 	build     buildOptions
+	agreed    agreedOptions
 	issueBody string
 }
 
@@ -38,6 +39,7 @@ the uid of a program under test. Nothing is judged or recorded, and the box goes
 	o.box.flags(cmd)
 	o.ticket.flags(cmd)
 	o.build.flags(cmd)
+	o.agreed.flags(cmd)
 	cmd.Flags().StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` instead of asking issue.command")
 	return cmd
 }
@@ -56,10 +58,15 @@ func (a *app) shell(cmd *cobra.Command, o shellOptions, arg string) error {
 	if err := o.build.check(cmd); err != nil {
 		return err
 	}
+	agreed, err := o.agreed.agreed(cmd)
+	if err != nil {
+		return err
+	}
 	req, err := a.request(cmd, o.box, o.ticket, o.issueBody)
 	if err != nil {
 		return err
 	}
+	req.Agreed = agreed
 	req.Issue, req.Clean, req.AllowDirty = issue, o.build.clean, o.build.allowDirty
 	p := a.progress()
 	req.Sinks = append(req.Sinks, p)

@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/ticket"
+	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
 // boxOptions are the flags that set a key of the configuration; their values are read through it.
@@ -54,6 +57,39 @@ func (o buildOptions) check(cmd *cobra.Command) error {
 		return usage(cmd, errors.New("--clean builds the commit and --allow-dirty the worktree: give one of them"))
 	}
 	return nil
+}
+
+// agreedOptions name the contract that was agreed, where the branch's history is not to be asked.
+type agreedOptions struct {
+	pinned   string
+	accepted string
+}
+
+func (o *agreedOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.pinned, "contract-digest", "", "the contract that was agreed, by its `digest` (contract show prints it); any other is refused")
+	f.StringVar(&o.accepted, "accept-contract", "", "accept the contract of this `digest` though it changed after the code; the record says so")
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// agreed is what the flags say.
+func (o agreedOptions) agreed(cmd *cobra.Command) (ticket.Agreed, error) {
+	given := ticket.Agreed{Digest: o.pinned, By: verdict.AcceptedByDigest}
+	flag := "contract-digest"
+	if cmd.Flags().Changed("accept-contract") {
+		if cmd.Flags().Changed(flag) {
+			return ticket.Agreed{}, usage(cmd, errors.New("--contract-digest pins a contract and --accept-contract accepts one: give one of them"))
+		}
+		given, flag = ticket.Agreed{Digest: o.accepted, By: verdict.AcceptedByPerson}, "accept-contract"
+	}
+	if !cmd.Flags().Changed(flag) {
+		return ticket.Agreed{}, nil
+	}
+	if !digestForm.MatchString(given.Digest) {
+		return ticket.Agreed{}, fault.Usagef("flag", []string{"trkr-validate contract show ISSUE prints it"}, "--%s: %q is no digest: that is sha256: and 64 hex digits", flag, given.Digest)
+	}
+	return given, nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

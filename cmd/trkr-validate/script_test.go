@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 //
 //	code N PROGRAM ARG...   run it and demand this exit code
 //	repo                    make the folder a repository: everything in it committed to main
-//	branch NAME FILE...     on a branch NAME from main, commit the archive's files FILE, given as path=source
+//	branch NAME FILE...     on a branch NAME from main, commit the archive's files FILE, given as path=source, and in front
+//	                        of the others in a commit of its own a contract.md
 //	json PATH VALUE         stdout is exactly one JSON document, and it holds VALUE at PATH (error.hints.0, results.len)
 //
 //	silent                  a Docker daemon that takes calls and never answers, at $SILENT
@@ -165,6 +166,10 @@ func branch(ts *testscript.TestScript, neg bool, args []string) {
 		to = ts.MkAbs(to)
 		ts.Check(os.MkdirAll(filepath.Dir(to), 0o755))
 		ts.Check(os.WriteFile(to, data, 0o755))
+	}
+	if slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, "/contract.md=") }) {
+		git(ts, "add", "*/contract.md")
+		git(ts, "commit", "-q", "-m", "contract of "+args[0])
 	}
 	git(ts, "add", "-A")
 	git(ts, "commit", "-q", "--allow-empty", "-m", args[0])

@@ -1,0 +1,223 @@
+package ticket
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/contract"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+// StageDocuments are the files of a ticket's folder that may be committed before its contract is fixed. The record is
+// one of them: it is ours, and a run may have come before the code.
+var StageDocuments = []string{ContractName, "spec.md", "diagnosis.md", RecordName}
+
+// Agreed is a contract that somebody outside the branch has agreed to, by its digest. Empty: nobody has.
+type Agreed struct {
+	Digest string
+	By     string // verdict.AcceptedByDigest or verdict.AcceptedByPerson
+}
+
+// Fixed makes sure that the contract was agreed before the code. With a digest agreed, the contract has to have it, and
+// history is not asked. Else each first commit of the ticket's own (not on the default branch) that touches anything but
+// the ticket's stage documents fixes the contract, which has to be what stood before that commit, in its first parent.
+// Between a commit's parents a merge chooses; only what it has from none of them is its own.
+//
+// A contract that changed, or came later, is a *verdict.Refusal. History that is not here is a fault of the
+// environment. A contract out of an issue's body is bound by the history only where contract.md stood there before the
+// code. The note, where not empty, says what the history of a commit on the default branch cannot tell.
+func (r *Repo) Fixed(ctx context.Context, t *Ticket, text Text, agreed Agreed) (note string, err error) {
+	digest := text.Contract.Digest()
+	if agreed.Digest != "" {
+		if agreed.Digest != digest {
+			return "", &verdict.Refusal{Reason: verdict.ContractChanged,
+				Detail: fmt.Sprintf("the contract of issue %s is %s, and %s was agreed", t.Issue, digest, agreed.Digest),
+				Hints:  []string{"trkr-validate contract show " + t.Issue + " prints it; bring back what was agreed, or have the new one agreed"}}
+		}
+		return "", nil
+	}
+	commits, own, err := r.fixing(ctx, t)
+	if f := fault.Of(err); f != nil && (f.Code == codeHistory || f.Code == codeBase) {
+		if text.Source == SourceIssue {
+			return "", nil // the branch does not hold it, so its history has no say
+		}
+		return "", fault.Env(f.Code, err, append(f.Hints, "or pin what was agreed with --contract-digest; a contract like the one here is "+digest)...)
+	} else if err != nil {
+		return "", err
+	}
+	for _, c := range commits {
+		if err := r.unchangedSince(ctx, t, text, c); err != nil {
+			return "", err
+		}
+	}
+	if !own && text.Source == SourceCommit {
+		note = fmt.Sprintf("%s is on the default branch: its history does not tell whether the contract was agreed before the code", short(t.Commit))
+	}
+	return note, nil
+}
+
+// fixer is a commit that fixes the contract.
+type fixer struct {
+	commit string
+	before string   // its first parent; empty for a root
+	paths  []string // what it touches besides stage documents
+}
+
+const (
+	codeHistory = "history_missing"
+	codeBase    = "default_branch_unknown"
+)
+
+// fixing finds the commits that fix the contract: all that have no other before them. A branch without merges has at
+// most one. own tells whether the ticket has any commit that is not on the default branch.
+func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, own bool, err error) {
+	if len(t.tips) == 0 {
+		return nil, false, noBase(t.base)
+	}
+	args := append([]string{"rev-list", "--topo-order", "--reverse", "--parents", t.Commit, "--not"}, t.tips...)
+	out, err := r.git.output(ctx, call{at: r.shared(), args: args})
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the ticket's history: %w", err)
+	}
+	after := map[string]bool{} // commits that are fixers or have one before them
+	for line := range strings.Lines(string(out)) {
+		own = true
+		commit, parents := line[:strings.IndexAny(line, " \n")], strings.Fields(line)[1:]
+		if len(parents) == 0 {
+			if err := r.whole(ctx); err != nil {
+				return nil, own, err
+			}
+		}
+		if slices.ContainsFunc(parents, func(p string) bool { return after[p] }) {
+			after[commit] = true
+			continue
+		}
+		paths, err := r.touched(ctx, commit)
+		if err != nil {
+			return nil, own, err
+		}
+		paths = slices.DeleteFunc(paths, func(p string) bool {
+			dir, name := path.Split(p)
+			return dir == t.Dir+"/" && slices.Contains(StageDocuments, name)
+		})
+		if len(paths) > 0 {
+			after[commit] = true
+			found = append(found, fixer{commit, append(parents, "")[0], paths})
+		}
+	}
+	return found, own, nil
+}
+
+func noBase(name string) error {
+	if name != "" {
+		return fault.Envf(codeBase, []string{fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%s", name, name)},
+			"the default branch %q is not here, so nothing tells where the ticket's own commits begin", name)
+	}
+	return fault.Envf(codeBase, []string{"fetch the default branch, in CI with fetch-depth: 0", "or name it as ticket.base in .trkr/config.json"},
+		"nothing tells which branch is the default one, so not where the ticket's own commits begin")
+}
+
+// whole makes sure that a commit without parents has none, and is not only where a shallow clone ends.
+func (r *Repo) whole(ctx context.Context) error {
+	shallow, err := r.shallow(ctx)
+	if err == nil && shallow {
+		err = fault.Envf(codeHistory, []string{"fetch all of it: git fetch --unshallow, in CI fetch-depth: 0"},
+			"the clone is shallow: whether the contract was agreed before the code cannot be seen in it")
+	}
+	return err
+}
+
+func (r *Repo) shallow(ctx context.Context) (bool, error) {
+	out, err := r.git.line(ctx, call{at: r.shared(), args: []string{"rev-parse", "--is-shallow-repository"}})
+	return out == "true", err
+}
+
+// touched names what a commit changes; of a merge, what it has from none of its parents.
+func (r *Repo) touched(ctx context.Context, commit string) ([]string, error) {
+	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{
+		"diff-tree", "-z", "-r", "-c", "--root", "--no-commit-id", "--name-only", "--no-renames", "--ignore-submodules=none", commit,
+	}})
+	if err != nil {
+		return nil, partial(err)
+	}
+	return strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 }), nil
+}
+
+// partial is the error of reading an old commit: of a partial clone it may be missing.
+func partial(err error) error {
+	return fault.Env(codeHistory, fmt.Errorf("reading the ticket's history: %w", err), "clone without --filter: what old commits hold is needed, and nothing is fetched here")
+}
+
+// unchangedSince compares the contract with what stood before c.
+func (r *Repo) unchangedSince(ctx context.Context, t *Ticket, text Text, c fixer) error {
+	file := path.Join(t.Dir, ContractName)
+	var before *contract.Contract
+	if c.before != "" {
+		// Where not even the blob is another one, it need not be here.
+		_, err := r.git.output(ctx, call{at: r.shared(), args: []string{"diff-tree", "--quiet", c.before, t.Commit, "--", file}})
+		if err == nil && text.Source == SourceCommit {
+			return nil
+		} else if err != nil && !exited(err, 1) {
+			return partial(err)
+		}
+		// One that could not be read was agreed by nobody.
+		if before, _, err = r.committedContract(ctx, c.before, file); err != nil {
+			return partial(err)
+		}
+	}
+	digest := text.Contract.Digest()
+	accept := fmt.Sprintf("if what stands there now was agreed: --contract-digest %s where a program knows that, --accept-contract %s where a person decides it", digest, digest)
+	code := fmt.Sprintf("%s, which touches %s,", short(c.commit), few(c.paths))
+	switch {
+	case before == nil && text.Source == SourceIssue:
+		return nil
+	case before == nil:
+		return &verdict.Refusal{Reason: verdict.ContractChanged,
+			Detail: fmt.Sprintf("%s was not there before commit %s and so not before the code:\n%s", file, code, changes(contract.Contract{}, text.Contract)),
+			Hints:  []string{"commit the contract alone, before anything else", accept}}
+	case before.Digest() != digest:
+		return &verdict.Refusal{Reason: verdict.ContractChanged,
+			Detail: fmt.Sprintf("%s is not what stood there before commit %s fixed it:\n%s", file, code, changes(*before, text.Contract)),
+			Hints:  []string{fmt.Sprintf("bring back what was agreed: git checkout %s -- %s, and commit it", short(c.before), shellQuote(file)), accept}}
+	}
+	return nil
+}
+
+// changes tells assertion by assertion how a contract became another one.
+func changes(before, now contract.Contract) string {
+	var lines []string
+	for _, a := range before.Assertions {
+		switch b, ok := now.Lookup(a.ID); {
+		case !ok:
+			lines = append(lines, fmt.Sprintf("%s was removed: %q", a.ID, a.Text))
+		case a.Text != b.Text:
+			lines = append(lines, fmt.Sprintf("%s was %q and is %q", a.ID, a.Text, b.Text))
+		}
+	}
+	for _, b := range now.Assertions {
+		if _, ok := before.Lookup(b.ID); !ok {
+			lines = append(lines, fmt.Sprintf("%s was added: %q", b.ID, b.Text))
+		}
+	}
+	if len(lines) == 0 {
+		return "the same assertions in another order"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// few names the first paths of a list.
+func few(paths []string) string {
+	const most = 3
+	quoted := make([]string, 0, most)
+	for _, p := range paths[:min(len(paths), most)] {
+		quoted = append(quoted, fmt.Sprintf("%q", p))
+	}
+	if more := len(paths) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), more)
+	}
+	return strings.Join(quoted, ", ")
+}
