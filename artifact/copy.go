@@ -160,7 +160,7 @@ func (k *copier) buf(i int) []byte {
 }
 
 // zeros stands for the holes of a file.
-var zeros = make([]byte, chunk)
+var zeros [chunk]byte
 
 // transfer copies the data of a file, leaves its holes, and hashes both.
 func (k *copier) transfer(ctx context.Context, it *item, in, out *os.File) error {

@@ -1,18 +1,19 @@
 package build
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // ansi matches the sequences that colour output or move a cursor.
-var ansi = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+var ansi = pattern.Regexp("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // lastLines makes the end of some output readable: the last n lines that are not empty, as a terminal would have
 // left them, without colour and control characters.
 func lastLines(b []byte, n int) string {
-	text := ansi.ReplaceAllString(strings.ToValidUTF8(string(b), "\uFFFD"), "")
+	text := ansi().ReplaceAllString(strings.ToValidUTF8(string(b), "\uFFFD"), "")
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(line, "\r")

@@ -2,15 +2,16 @@ package config
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = pattern.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func variable(s string) (string, string) {
 	name, _, _ := strings.Cut(s, "=")
-	if !variableName.MatchString(name) {
+	if !variableName().MatchString(name) {
 		return quote(name) + " is not a variable's name", `write "NAME=value", or "NAME" to take it from the caller's environment`
 	}
 	return "", ""

@@ -1,8 +1,9 @@
 package contract
 
 import (
-	"regexp"
 	"unicode/utf16"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // Ids are VAL-7 or VAL-AUTH-7; the longest has 27 characters, far below the 80 that a typed review allows.
@@ -11,9 +12,9 @@ const idPattern = `VAL-(?:[1-9][0-9]{0,5}|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})`
 var (
 	// almostID finds whatever a person would take for an id, also where it is misspelt: another case, leading
 	// zeros, too many digits, a dash that an editor replaced. Such a line must never be dropped as prose.
-	almostID = regexp.MustCompile(`(?i)\bVAL ?[-_‐‑‒–—−] ?(?:[A-Z][A-Z0-9]*[-_‐‑‒–—−])?[0-9]`)
+	almostID = pattern.Regexp(`(?i)\bVAL ?[-_‐‑‒–—−] ?(?:[A-Z][A-Z0-9]*[-_‐‑‒–—−])?[0-9]`)
 	// secondID finds an assertion that hides in the text of another one.
-	secondID = regexp.MustCompile(`\b` + idPattern + "[*_`~]*:")
+	secondID = pattern.Regexp(`\b` + idPattern + "[*_`~]*:")
 )
 
 // Units counts s as contracts and typed reviews do: in UTF-16 code units.

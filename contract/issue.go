@@ -74,7 +74,7 @@ func (s *issueReader) read(l line, next string) {
 		}
 		l.text = text
 		if level, title := heading(l.text, next); level > 0 {
-			s.heading = atxHeading.FindString(l.text) == ""
+			s.heading = atxHeading().FindString(l.text) == ""
 			if s.section(l, level, title) {
 				return
 			}
@@ -114,7 +114,7 @@ func (s *issueReader) content(l line) {
 		s.add(id, text, l.n)
 		s.from = append(s.from, where)
 		s.open = true
-	case almostID.MatchString(l.text):
+	case almostID().MatchString(l.text):
 		s.problem(l.n, `%s holds an id and is not an assertion: write it as "VAL-1: text", or take the id out`, shown(l.text))
 		s.open = false
 	case s.open && l.indented():
@@ -134,7 +134,7 @@ func (s *issueReader) outside(l line) {
 	if !ok || s.fence.open() {
 		return
 	}
-	if atxHeading.MatchString(l.text) {
+	if atxHeading().MatchString(l.text) {
 		s.problem(l.n, "%s is a heading outside the section: give it a lower level than the section's heading", id)
 		return
 	}

@@ -74,7 +74,7 @@ func (b *builder) finish() (Contract, error) {
 		if n := Units(a.Text); n > MaxText {
 			b.problem(a.Line, "%s has %d characters, at most %d are allowed", a.ID, n, MaxText)
 		}
-		if other := secondID.FindString(a.Text); other != "" {
+		if other := secondID().FindString(a.Text); other != "" {
 			b.problem(a.Line, "the text of %s holds %q: an assertion needs a line of its own", a.ID, other)
 		}
 		if why := hidden(a.Text); why != "" {

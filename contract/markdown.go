@@ -1,33 +1,34 @@
 package contract
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // The few constructs of Markdown that decide what in an issue's body is contract. They are read line by line and with
 // more patience than CommonMark (any indentation of a fence, say): an issue is written by people in a hurry.
 
 var (
-	atxHeading    = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	setextLine    = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
-	fenceLine     = regexp.MustCompile("^[ \t]*(`{3,}|~{3,})(.*)$")
-	blockStart    = regexp.MustCompile(`^ {0,3}(?:[-*+>|]|[0-9]{1,9}[.)])`)
-	closingMarks  = regexp.MustCompile(`(?:^|[ \t])#+$`)
-	leadingMarks  = regexp.MustCompile("^(?:[ \t]+|#{1,6}[ \t]+|[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+|\\[[ xX]\\][ \t]+)*")
-	decoratedLine = regexp.MustCompile("^([*_`~]*)(" + idPattern + ")([*_`~]*):([*_`~]*)(.*)$")
+	atxHeading    = pattern.Regexp(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	setextLine    = pattern.Regexp(`^ {0,3}(=+|-+)[ \t]*$`)
+	fenceLine     = pattern.Regexp("^[ \t]*(`{3,}|~{3,})(.*)$")
+	blockStart    = pattern.Regexp(`^ {0,3}(?:[-*+>|]|[0-9]{1,9}[.)])`)
+	closingMarks  = pattern.Regexp(`(?:^|[ \t])#+$`)
+	leadingMarks  = pattern.Regexp("^(?:[ \t]+|#{1,6}[ \t]+|[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+|\\[[ xX]\\][ \t]+)*")
+	decoratedLine = pattern.Regexp("^([*_`~]*)(" + idPattern + ")([*_`~]*):([*_`~]*)(.*)$")
 )
 
 // heading gives the level and the title where l, followed by next, is a heading.
 func heading(l, next string) (level int, title string) {
-	if m := atxHeading.FindStringSubmatch(l); m != nil {
+	if m := atxHeading().FindStringSubmatch(l); m != nil {
 		return len(m[1]), m[2]
 	}
 	// A line with an id above "---" is an assertion above a rule, whatever CommonMark makes of it.
-	if strings.TrimSpace(l) == "" || strings.HasPrefix(l, "    ") || blockStart.MatchString(l) || almostID.MatchString(l) {
+	if strings.TrimSpace(l) == "" || strings.HasPrefix(l, "    ") || blockStart().MatchString(l) || almostID().MatchString(l) {
 		return 0, ""
 	}
-	if m := setextLine.FindStringSubmatch(next); m != nil {
+	if m := setextLine().FindStringSubmatch(next); m != nil {
 		if m[1][0] == '=' {
 			return 1, l
 		}
@@ -44,14 +45,14 @@ func isSection(title string) bool {
 // decorated reads an assertion with whatever emphasis, backticks, list markers, checkboxes, numbers and heading
 // marks stand around its id.
 func decorated(text string) (id, rest string, ok bool) {
-	head := leadingMarks.FindString(text)
-	m := decoratedLine.FindStringSubmatch(text[len(head):])
+	head := leadingMarks().FindString(text)
+	m := decoratedLine().FindStringSubmatch(text[len(head):])
 	if m == nil {
 		return "", "", false
 	}
 	opened, rest := m[1], strings.TrimSpace(m[5])
 	if strings.Contains(head, "#") {
-		rest = strings.TrimSpace(closingMarks.ReplaceAllString(rest, ""))
+		rest = strings.TrimSpace(closingMarks().ReplaceAllString(rest, ""))
 	}
 	// Emphasis that was opened before the id and not closed around it goes round the whole line.
 	if opened != "" && m[3] == "" && m[4] == "" {
@@ -76,7 +77,7 @@ type fence struct {
 
 // step reports whether l is itself a fence line, and opens or closes the block.
 func (f *fence) step(l string) bool {
-	m := fenceLine.FindStringSubmatch(l)
+	m := fenceLine().FindStringSubmatch(l)
 	if m == nil {
 		return false
 	}

@@ -3,13 +3,14 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 var (
-	plainLine  = regexp.MustCompile(`^(` + idPattern + `):(?:[ \t]+(.*))?$`)
-	startsAsID = regexp.MustCompile(`(?i)^VAL ?[-_‐‑‒–—−] ?[A-Z0-9]`)
+	plainLine  = pattern.Regexp(`^(` + idPattern + `):(?:[ \t]+(.*))?$`)
+	startsAsID = pattern.Regexp(`(?i)^VAL ?[-_‐‑‒–—−] ?[A-Z0-9]`)
 )
 
 // What an indented line would continue. One that continues a mistake needs no report of its own.
@@ -30,7 +31,7 @@ func Parse(data []byte) (Contract, error) {
 	}
 	before := nothing
 	for _, l := range splitLines(data) {
-		switch m := plainLine.FindStringSubmatch(l.text); {
+		switch m := plainLine().FindStringSubmatch(l.text); {
 		case l.blank():
 		case m != nil:
 			b.add(m[1], m[2], l.n)
@@ -38,7 +39,7 @@ func Parse(data []byte) (Contract, error) {
 		case !l.indented():
 			b.problem(l.n, "%s is not an assertion: %s", shown(l.text), remedy(l.text))
 			before = mistake
-		case startsAsID.MatchString(strings.TrimSpace(l.text)):
+		case startsAsID().MatchString(strings.TrimSpace(l.text)):
 			b.problem(l.n, "%s is indented: an assertion starts at the first column", shown(l.text))
 			before = mistake
 		case before == assertion:
@@ -51,7 +52,7 @@ func Parse(data []byte) (Contract, error) {
 }
 
 func remedy(text string) string {
-	if almostID.MatchString(text) {
+	if almostID().MatchString(text) {
 		return `a line is "VAL-1: text" or "VAL-NAME-1: text", without decoration, with a colon and a space`
 	}
 	return `only lines like "VAL-1: text" and indented lines that continue them belong here`

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trkr-dev/trkr-validate/contract"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // kind says what a line of a report is.
@@ -36,30 +37,30 @@ type reportLine struct {
 const decoration = "*_`~"
 
 var (
-	markers = regexp.MustCompile(`^(?:[\s\p{Zs}\x{feff}]+|#{1,6}[\s\p{Zs}]+|[-*+][\s\p{Zs}]+|[0-9]{1,9}[.)][\s\p{Zs}]+|\[[ xX]\][\s\p{Zs}]+)*`)
+	markers = pattern.Regexp(`^(?:[\s\p{Zs}\x{feff}]+|#{1,6}[\s\p{Zs}]+|[-*+][\s\p{Zs}]+|[0-9]{1,9}[.)][\s\p{Zs}]+|\[[ xX]\][\s\p{Zs}]+)*`)
 	words   = []struct {
 		word string
 		kind kind
 	}{{"CRITERION", criterionLine}, {"FINDING", findingLine}, {"VERDICT", verdictLine}}
 
-	idHead = regexp.MustCompile(`(?i)^VAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})`)
+	idHead = pattern.Regexp(`(?i)^VAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})`)
 
 	// The grammar quoted back: choices, names in brackets, dots. Nothing that could be meant is among them.
-	statusHint   = hint(`pass|fail|blocked`)
-	severityHint = hint(`BLOCKING|NOTE`)
-	verdictHint  = regexp.MustCompile(hint(`CLEAR|BLOCKING`).String() + `[\s*_` + "`" + `~]*$`)
-	idHint       = regexp.MustCompile(`(?i)^(?:VAL-(?:n|x|\?|#|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)(?:[^0-9A-Za-z]|$)`)
+	statusHint   = hint(`pass|fail|blocked`, ``)
+	severityHint = hint(`BLOCKING|NOTE`, ``)
+	verdictHint  = hint(`CLEAR|BLOCKING`, `[\s*_`+"`"+`~]*$`)
+	idHint       = pattern.Regexp(`(?i)^(?:VAL-(?:n|x|\?|#|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)|<[^<>0-9]*>|\{[^{}0-9]*\}|\.\.\.|…)(?:[^0-9A-Za-z]|$)`)
 )
 
-func hint(choice string) *regexp.Regexp {
+func hint(choice, after string) func() *regexp.Regexp {
 	one := `(?:` + choice + `)`
-	return regexp.MustCompile(`(?i)^(?:[<{\[(]?\s*` + one + `(?:\s*(?:\||/|\bor\b)\s*` + one + `)+\s*[>})\]]?|[<{](?:status|severity|verdict|result)[>}]|\.\.\.|…)`)
+	return pattern.Regexp(`(?i)^(?:[<{\[(]?\s*` + one + `(?:\s*(?:\||/|\bor\b)\s*` + one + `)+\s*[>})\]]?|[<{](?:status|severity|verdict|result)[>}]|\.\.\.|…)` + after)
 }
 
 // readLine reads one line that plain has been through. cut says that its end is missing.
 func readLine(line []byte, cut bool) reportLine {
 	if len(line) > 0 && classes[line[0]] != keyword {
-		line = line[len(markers.Find(line)):]
+		line = line[len(markers().Find(line)):]
 	}
 	rest := bytes.TrimLeft(line, decoration)
 	opened := string(line[:len(line)-len(rest)])
@@ -127,12 +128,12 @@ func readCriterion(body string) (out reportLine, ok bool) {
 	}
 	dash, n := separator(body[len(word):])
 	if out.status == "" || dash == "" {
-		return reportLine{}, statusHint.MatchString(body)
+		return reportLine{}, statusHint().MatchString(body)
 	}
 	body = strings.TrimLeft(body[len(word)+n:], decoration)
-	id := idHead.FindString(body)
+	id := idHead().FindString(body)
 	if id == "" {
-		return reportLine{}, idHint.MatchString(body)
+		return reportLine{}, idHint().MatchString(body)
 	}
 	out.id = strings.ToUpper(id)
 	body = body[len(id):]
@@ -166,7 +167,7 @@ func readFinding(body string) (out reportLine, ok bool) {
 	}
 	dash, n := separator(body[len(word):])
 	if out.severity == "" || dash == "" {
-		return reportLine{}, severityHint.MatchString(body)
+		return reportLine{}, severityHint().MatchString(body)
 	}
 	body = strings.TrimLeft(body[len(word)+n:], decoration)
 	place, text, found := cutAt(body, dash)
@@ -188,7 +189,7 @@ func readVerdict(body string) (out reportLine, ok bool) {
 	case "CLEAR", "BLOCKING":
 		return reportLine{kind: verdictLine, verdict: word}, true
 	}
-	return reportLine{}, verdictHint.MatchString(body)
+	return reportLine{}, verdictHint().MatchString(body)
 }
 
 // separator reads the dash with space on each side that s begins with, decoration before it allowed; n is what it
@@ -263,7 +264,7 @@ func reversed(s string) string {
 // mentioned finds the contract's ids in text, each once, in the order of mention.
 func mentioned(known map[string]int, text string) []string {
 	var ids []string
-	for _, id := range idMention.FindAllString(text, 64) {
+	for _, id := range idMention().FindAllString(text, 64) {
 		id = strings.ToUpper(id)
 		if _, ok := known[id]; ok && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -272,7 +273,7 @@ func mentioned(known map[string]int, text string) []string {
 	return ids
 }
 
-var idMention = regexp.MustCompile(`(?i)\bVAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})\b`)
+var idMention = pattern.Regexp(`(?i)\bVAL-(?:[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}|[1-9][0-9]{0,5})\b`)
 
 // index maps each id of the contract to its place.
 func index(c contract.Contract) map[string]int {

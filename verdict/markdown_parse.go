@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
-var recordTitle = regexp.MustCompile("(?im)^ {0,3}(?:#{1,6}[ \t]+record[ \t]*#*[ \t]*|record[ \t]*\n {0,3}(?:=+|-+)[ \t]*)$")
+var recordTitle = pattern.Regexp("(?im)^ {0,3}(?:#{1,6}[ \t]+record[ \t]*#*[ \t]*|record[ \t]*\n {0,3}(?:=+|-+)[ \t]*)$")
 
 // ParseMarkdown reads the record of a validation.md. It is strict: exactly one record, at the very end, of this schema
 // version, without unknown keys. Line ends may have become CRLF. The account for people before it is not read.
 func ParseMarkdown(data []byte) (Record, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	if n := len(recordTitle.FindAll(data, 2)); n > 1 {
+	if n := len(recordTitle().FindAll(data, 2)); n > 1 {
 		return Record{}, errors.New("reading validation.md: it has more than one record")
 	}
 	_, body, found := bytes.Cut(data, []byte(recordHead))

@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/stage"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -54,7 +54,7 @@ func (h history) Close() error {
 }
 
 // runID is a run's id: when it began, the issue, and some letters that make it unique.
-var runID = regexp.MustCompile(`^([0-9]{8}T[0-9]{6})-([A-Za-z0-9][A-Za-z0-9._-]{0,63})-[0-9a-f]+$`)
+var runID = pattern.Regexp(`^([0-9]{8}T[0-9]{6})-([A-Za-z0-9][A-Za-z0-9._-]{0,63})-[0-9a-f]+$`)
 
 // one is a run as its folder's name tells of it.
 type one struct {
@@ -63,7 +63,7 @@ type one struct {
 }
 
 func parseRunID(id string) (one, bool) {
-	m := runID.FindStringSubmatch(id)
+	m := runID().FindStringSubmatch(id)
 	if m == nil {
 		return one{}, false
 	}

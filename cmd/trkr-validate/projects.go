@@ -3,10 +3,10 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/build"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // project is what init makes of a repository's root.
@@ -103,8 +103,8 @@ func python(has func(string) bool) project {
 }
 
 var (
-	cargoPackage = regexp.MustCompile(`(?m)^\s*\[package\]`)
-	buildTarget  = regexp.MustCompile(`(?m)^build\s*:([^=]|$)`)
+	cargoPackage = pattern.Regexp(`(?m)^\s*\[package\]`)
+	buildTarget  = pattern.Regexp(`(?m)^build\s*:([^=]|$)`)
 )
 
 func rust(manifest string, has func(string) bool) project {
@@ -113,7 +113,7 @@ func rust(manifest string, has func(string) bool) project {
 		command += " --locked"
 	}
 	p := project{kind: "Cargo.toml", build: command + " --path .", artifacts: []string{"dist/bin/*"}, ignore: []string{"/target/", "/dist/"}}
-	if !cargoPackage.MatchString(manifest) {
+	if !cargoPackage().MatchString(manifest) {
 		p.notes = append(p.notes, "the workspace has no package of its own: name the one with the program after --path")
 	}
 	return p
@@ -121,7 +121,7 @@ func rust(manifest string, has func(string) bool) project {
 
 func makefile(name, content string) project {
 	p := project{kind: name, build: "make", artifacts: []string{"dist/*"}, ignore: []string{"/dist/"}}
-	if buildTarget.MatchString(content) {
+	if buildTarget().MatchString(content) {
 		p.build = "make build"
 	}
 	p.notes = append(p.notes, "where it puts what it makes is a guess")

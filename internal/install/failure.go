@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -91,18 +92,18 @@ var limits = map[sandbox.Cause]string{
 // turns "does not install" into "could not be checked", never into a pass.
 var lacks = []struct {
 	missing Missing
-	words   *regexp.Regexp
+	words   func() *regexp.Regexp
 }{
-	{MissingSpace, regexp.MustCompile(`ENOSPC|No space left on device|EDQUOT|Disk quota exceeded`)},
-	{MissingTool, regexp.MustCompile(`ensurepip is not available|No module named '?(venv|ensurepip|pip|wheel|setuptools)\b|BackendUnavailable|Cannot import '[\w.]+'|` +
+	{MissingSpace, pattern.Regexp(`ENOSPC|No space left on device|EDQUOT|Disk quota exceeded`)},
+	{MissingTool, pattern.Regexp(`ensurepip is not available|No module named '?(venv|ensurepip|pip|wheel|setuptools)\b|BackendUnavailable|Cannot import '[\w.]+'|` +
 		`invalid command 'bdist_wheel'|requires a different Python|is not a supported wheel on this platform|Cannot exec: No such file`)},
-	{MissingNetwork, regexp.MustCompile(`ENOTCACHED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|No matching distribution found|` +
+	{MissingNetwork, pattern.Regexp(`ENOTCACHED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|No matching distribution found|` +
 		`Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|` +
 		`module lookup disabled by GOPROXY=off|--offline was specified|\boffline mode\b`)},
 }
 
 // notFound is how shells and env tell that there is no such program.
-var notFound = regexp.MustCompile(`(?m)^(?:.*[ :])?['‘]?([^\s:'‘’]+)['’]?: (?:command )?(?:not found|No such file or directory)$`)
+var notFound = pattern.Regexp(`(?m)^(?:.*[ :])?['‘]?([^\s:'‘’]+)['’]?: (?:command )?(?:not found|No such file or directory)$`)
 
 // explain tells why a step that ran program failed, from how it ended and what it printed.
 func explain(line, program string, e sandbox.Exit, stdout, stderr []byte) *Failure {
@@ -135,7 +136,7 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 		return "", ""
 	case e.Code == 126 || e.Code == 127:
 		// A shell's way to say so. What the artifact itself should hold is not the image's to bring.
-		m := notFound.FindSubmatch(stderr)
+		m := notFound().FindSubmatch(stderr)
 		if m == nil {
 			return MissingTool, ""
 		}
@@ -145,7 +146,7 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 	}
 	for _, l := range lacks {
 		for _, text := range [][]byte{stderr, stdout} {
-			if at := l.words.FindIndex(text); at != nil {
+			if at := l.words().FindIndex(text); at != nil {
 				return l.missing, lineAt(text, at[0])
 			}
 		}

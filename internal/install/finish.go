@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -33,7 +33,7 @@ exit 0`
 const maxList = 1 << 20
 
 // python's own programs in a virtual environment.
-var scaffold = regexp.MustCompile(`^python[0-9.]*$`)
+var scaffold = pattern.Regexp(`^python[0-9.]*$`)
 
 // finish finds the programs that the install made.
 func (i *installer) finish(ctx context.Context, r *Result) (*Failure, error) {
@@ -54,7 +54,7 @@ func (i *installer) finish(ctx context.Context, r *Result) (*Failure, error) {
 		if !slices.Contains(r.Path, dir) {
 			r.Path = append(r.Path, dir)
 		}
-		if r.Kind == KindPython && scaffold.MatchString(name) {
+		if r.Kind == KindPython && scaffold().MatchString(name) {
 			continue
 		}
 		if was, ok := places[name]; ok && r.Kind == KindArchive && top(was) != top(file) {

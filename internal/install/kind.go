@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -127,7 +127,7 @@ type kinds struct {
 	npm, python bool
 }
 
-var pkgInfo = regexp.MustCompile(`^[^/]+/PKG-INFO$`)
+var pkgInfo = pattern.Regexp(`^[^/]+/PKG-INFO$`)
 
 func (k *kinds) Write(p []byte) (int, error) {
 	for _, c := range p {
@@ -139,7 +139,7 @@ func (k *kinds) Write(p []byte) (int, error) {
 		}
 		name := bytes.TrimPrefix(k.held, []byte("./"))
 		k.npm = k.npm || string(name) == "package/package.json"
-		k.python = k.python || pkgInfo.Match(name)
+		k.python = k.python || pkgInfo().Match(name)
 		k.held = k.held[:0]
 	}
 	return len(p), nil

@@ -3,10 +3,10 @@ package install
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -14,7 +14,7 @@ func (i *installer) npm(ctx context.Context, files []string) (*Failure, error) {
 	return i.step(ctx, append([]string{"npm", "install", "--global", "--prefix", sandbox.Prefix, "--offline", "--no-audit", "--no-fund"}, files...)...)
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = pattern.Regexp(`[-_.]+`)
 
 // project is the name of what a wheel or a source distribution holds, by its file's name.
 func project(file string) string {
@@ -23,7 +23,7 @@ func project(file string) string {
 		base := strings.TrimSuffix(path.Base(file), suffix)
 		name = base[:max(strings.LastIndexByte(base, '-'), 0)]
 	}
-	return strings.ToLower(separators.ReplaceAllString(name, "-"))
+	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
 // python installs each project of the artifact once, the best file for it, into a virtual environment at the prefix. A
@@ -69,14 +69,14 @@ func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
 }
 
 // noPip is how Python says that it has no pip, or an old one.
-var noPip = regexp.MustCompile(`No module named '?pip\b|no such option: --python`)
+var noPip = pattern.Regexp(`No module named '?pip\b|no such option: --python`)
 
 // prefixPip runs pip for the environment at the prefix: the image's, as making one there takes longer than all the rest,
 // else one that Python brings along.
 func (i *installer) prefixPip(ctx context.Context, args []string) (*Failure, error) {
 	python := sandbox.Prefix + "/bin/python"
 	failure, err := i.step(ctx, append([]string{"python3", "-m", "pip", "--python", python}, args...)...)
-	if failure == nil || err != nil || !noPip.MatchString(failure.Output) {
+	if failure == nil || err != nil || !noPip().MatchString(failure.Output) {
 		return failure, err
 	}
 	if failure, err := i.step(ctx, python, "-m", "ensurepip"); failure != nil || err != nil {
@@ -88,7 +88,7 @@ func (i *installer) prefixPip(ctx context.Context, args []string) (*Failure, err
 // buildPip runs pip where it sees the image's build tools.
 func (i *installer) buildPip(ctx context.Context, args []string) (*Failure, error) {
 	failure, err := i.step(ctx, append([]string{"python3", "-m", "pip"}, args...)...)
-	if failure == nil || err != nil || !noPip.MatchString(failure.Output) {
+	if failure == nil || err != nil || !noPip().MatchString(failure.Output) {
 		return failure, err
 	}
 	venv := i.session.Home() + "/build"
