@@ -38,11 +38,7 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 	}()
 	tree := filepath.Join(folder, filepath.Base(r.Root()))
 	if err = r.checkOut(ctx, tree, t.Commit); err != nil {
-		err = fmt.Errorf("making a temporary worktree of %s: %w", t.Commit, err)
-		if partial, _ := r.setting(ctx, "extensions.partialClone"); partial != "" {
-			return fault.Env("objects_missing", err, "this is a partial clone and nothing is fetched here: check the branch out in a worktree first")
-		}
-		return err
+		return fmt.Errorf("making a temporary worktree of %s: %w", t.Commit, err)
 	}
 	t.Worktree, t.Temporary = tree, true
 	return nil
