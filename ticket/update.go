@@ -34,6 +34,7 @@ func (r *Repo) updateLocked(ctx context.Context, l lock, c change) error {
 	if err != nil {
 		return err
 	}
+	// A new entry: flags of the old one (assume-unchanged) would keep it as it was.
 	args := []string{"update-index", "--add", "--cacheinfo", modeFile + "," + c.blob + "," + c.file}
 	if skip {
 		args = append(args, "--skip-worktree", "--", c.file)
@@ -44,7 +45,7 @@ func (r *Repo) updateLocked(ctx context.Context, l lock, c change) error {
 		}
 		if same {
 			// With the file's times and size, so that the next git status need not read it.
-			args = []string{"update-index", "--add", "--info-only", "--", c.file}
+			args = append(args, "--info-only", "--", c.file)
 		}
 	}
 	return r.swapIndex(ctx, l, off, args)
