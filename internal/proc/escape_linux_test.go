@@ -55,6 +55,9 @@ var escapes = map[string]string{
 	"stopped":        "setsid sh -c 'kill -STOP $$' " + quiet + " &",
 	"nohup":          "nohup sleep 300 " + quiet + " &",
 	"holds the pipe": "setsid sleep 300 &",
+	"stdio closed":   "setsid sleep 300 <&- >&- 2>&- &",
+	"pid namespace":  "unshare --user --map-root-user --pid --fork --mount-proc setsid sleep 300 " + quiet + " &",
+	"in namespace":   "unshare --user --map-root-user --pid --fork sh -c 'setsid sleep 300 & sleep 300' " + quiet + " &",
 	"many":           "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sleep 300 " + quiet + " & done",
 }
 
@@ -230,3 +233,130 @@ func TestSupervisorIsShutOff(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
+
+// init makes this program, asked for it, one whose first thread has ended: it looks like a zombie, and its other
+// threads hold a FIFO open. The first thread is the one that runs this.
+func init() {
+	if len(os.Args) != 3 || os.Args[1] != "first-thread-ends" {
+		return
+	}
+	held, err := os.OpenFile(os.Args[2], os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		time.Sleep(time.Hour)
+		held.Close()
+	}()
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+func TestProcessWhoseFirstThreadEndedIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "held"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := os.OpenFile(filepath.Join(dir, "held"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	// Its parent is gone as well, and waits until it looks like a zombie.
+	script := "(setsid '" + self + "' first-thread-ends held " + quiet + " & echo $! >pid)\nuntil grep -q '^State:.Z' /proc/$(cat pid)/status; do sleep 0.01; done"
+	res, err := Run(t.Context(), Command{Script: script, Dir: dir, Env: baseEnv, Output: os.Stderr, Timeout: time.Minute})
+	if err != nil || len(res.Leftovers) != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if err := read.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := read.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("a thread lives on: it still holds the FIFO (%v)", err)
+	}
+}
+
+// Where /proc shows a user only what it may look into, a program that can be run and not read is not in the list.
+func TestProcessThatCannotBeSeenIsKilled(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a /proc that hides")
+	}
+	dir := t.TempDir()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(dir+"/dozes", program, 0o111), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := dir + "/proc.test"
+	if out, err := exec.Command("cp", self, copied).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	script := "setsid " + dir + "/dozes 300 " + quiet + " & pid=$!; sleep 0.1; [ -e /proc/$pid ] && echo it can be seen; echo pid $pid"
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" helper "$1" A=b`, copied, script)
+	out, err := cmd.CombinedOutput()
+	var pid int
+	if n, _ := fmt.Sscanf(string(out), "pid %d\n0 <nil>\n", &pid); err != nil || n != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("it lives on: %v", err)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// What a caller left open in this program does not reach the command.
+func TestInheritedFilesAreShut(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	cmd := exec.Command("/proc/self/exe", "helper", "ls /proc/self/fd", "A=b")
+	cmd.ExtraFiles = []*os.File{w, w, w}
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "0\n1\n2\n3\n0 <nil>\n" { // 3 is the listing itself
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// A process that is none of the command's can hold its pipe; nobody waits for it.
+func TestPipeHeldByAnother(t *testing.T) {
+	var held *os.File
+	defer func() { held.Close() }()
+	out := onText(func(text string) {
+		var pid int
+		if _, err := fmt.Sscan(text, &pid); err != nil {
+			t.Errorf("output %q: %v", text, err)
+		}
+		var err error
+		if held, err = os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	begin := time.Now()
+	res, err := Run(t.Context(), Command{Script: "echo $$; sleep 0.2; exit 3", Dir: t.TempDir(), Env: baseEnv, Output: out, Timeout: time.Minute})
+	if err != nil || res.Code != 3 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+type onText func(string)
+
+func (f onText) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }

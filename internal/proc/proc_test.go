@@ -40,6 +40,7 @@ func TestFacts(t *testing.T) {
 		{"exit code", "exit 7", Result{Code: 7}, ""},
 		{"signal", "kill -SEGV $$", Result{Code: -1, Signal: "segmentation fault"}, ""},
 		{"no input", "cat", Result{}, ""},
+		{"stdio closed", "exec <&- >&- 2>&-; sleep 0.1; exit 5", Result{Code: 5}, ""},
 		{"no terminal", "(exec 3</dev/tty) 2>/dev/null && echo has one; exit 0", Result{}, ""},
 		{"signals are not ignored", "trap - HUP; sh -c 'kill -HUP $$'; echo $?", Result{}, "129\n"},
 	} {

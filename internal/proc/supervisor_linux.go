@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -44,6 +45,9 @@ func supervise() int {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)
 
+	if err := shutInherited(); err != nil {
+		return s.tell(report{Failure: fmt.Sprintf("shutting inherited files: %v", err)})
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return s.tell(report{Failure: fmt.Sprintf("becoming a subreaper: %v", err)})
 	}
@@ -69,6 +73,21 @@ func supervise() int {
 		close(s.stop)
 	}()
 	return s.tell(s.run(o))
+}
+
+// shutInherited keeps from the command what somebody else left open in this program: a caller's files, pipes and
+// sockets are none of its business.
+func shutInherited() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 type supervisor struct {
@@ -117,7 +136,7 @@ func (s *supervisor) run(o order) report {
 	}
 	r.Elapsed = time.Since(start)
 
-	t := &tree{of: isSelf, reap: s.reap, ended: s.childEnded}
+	t := &tree{of: isSelf, also: hidden, reap: s.reap, ended: s.childEnded}
 	if !r.Stopped {
 		s.linger()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +17,13 @@ type process struct {
 	pid, parent, group, session int
 	start                       uint64 // ticks since boot
 	name                        string
-	zombie                      bool
+	zombie                      bool // nothing of it runs any more
 }
 
 // tree kills the descendants of some processes.
 type tree struct {
 	of    func(process) treePart // which processes it is about
+	also  func() []process       // more of them, which are not in the list of all; nil: none
 	reap  func() bool            // takes what has ended; true: nothing can be left
 	ended <-chan os.Signal       // fires when a child may have ended; nil: looked at regularly
 	names names                  // everything that was killed
@@ -49,12 +51,18 @@ func (t *tree) kill() (survivors []string) {
 	// Short waits: a process that forks faster than we look is hit by its group or by luck, and each look is a chance.
 	for wait := time.Millisecond; !t.reap(); wait = min(2*wait, 20*time.Millisecond) {
 		left := t.find()
+		if t.also != nil {
+			left = append(left, t.also()...)
+		}
 		if len(left) == 0 && t.ended == nil {
 			return nil
 		}
 		if time.Now().After(limit) {
 			var n names
 			n.add(left...)
+			if len(left) == 0 {
+				return []string{unseen} // something is there to be waited for
+			}
 			return n.shown()
 		}
 		t.names.add(left...)
@@ -107,6 +115,28 @@ func (t *tree) find() []process {
 	return left
 }
 
+// unseen names a process of which only its parent knows.
+const unseen = "a process that cannot be seen"
+
+// hidden lists the children of this process that /proc does not show to its user, where it is mounted that way
+// (hidepid): a program that may be run and not read is one. When it ends, its own children come to this process.
+func hidden() (found []process) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		b, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(b)) {
+			pid, err := strconv.Atoi(field)
+			if _, shown := look(pid); err == nil && !shown {
+				found = append(found, process{pid: pid, name: unseen})
+			}
+		}
+	}
+	return found
+}
+
 // processes lists what runs. One that ends meanwhile is left out.
 func processes() []process {
 	dir, err := os.Open("/proc")
@@ -139,7 +169,10 @@ func look(pid int) (process, bool) {
 	if len(f) < 20 {
 		return process{}, false
 	}
-	p := process{pid: pid, name: string(b[open+1 : shut]), zombie: f[0] == "Z" || f[0] == "X"}
+	p := process{pid: pid, name: string(b[open+1 : shut])}
+	// A process whose first thread has ended looks like a zombie, and its other threads run on.
+	threads, _ := strconv.Atoi(f[17])
+	p.zombie = (f[0] == "Z" || f[0] == "X") && threads <= 1
 	p.parent, _ = strconv.Atoi(f[1])
 	p.group, _ = strconv.Atoi(f[2])
 	p.session, _ = strconv.Atoi(f[3])
