@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/artifact"
@@ -20,13 +21,34 @@ import (
 // verifyWhole is how many bytes of inputs are hashed whole inside the box; beyond, their first and last MiB.
 const verifyWhole = 64 << 20
 
-// start boots the box and proves from inside that it holds the sealed set and nothing else.
-func (r *run) start(ctx context.Context) error {
+// askEngine has the engine say whether it works here, and remove what boxes of programs that are gone left behind. It
+// does so while git looks for the ticket: both take their time, and neither needs the other.
+func (r *run) askEngine(ctx context.Context) {
+	answer := make(chan error, 1)
+	r.engineWorks = sync.OnceValue(func() error { return <-answer })
+	r.onClose(func() error {
+		_ = r.engineWorks() // whoever wanted to know has heard it
+		return nil
+	})
+	go func() {
+		_, err := r.req.Engine.Check(ctx)
+		if err == nil {
+			r.sweepBoxes(ctx)
+		}
+		answer <- err
+	}()
+}
+
+func (r *run) sweepBoxes(ctx context.Context) {
 	if swept, err := r.req.Engine.Sweep(ctx, false); err != nil {
 		r.log.Warn().Err(err).Msg("removing boxes that were left behind")
 	} else if len(swept) > 0 {
 		r.log.Info().Strs("boxes", swept).Msg("removed what was left behind")
 	}
+}
+
+// start boots the box and proves from inside that it holds the sealed set and nothing else.
+func (r *run) start(ctx context.Context) error {
 	v := r.req.Config.Validate
 	box, err := r.req.Engine.Start(ctx, sandbox.Spec{
 		RunID: r.record.RunID, Input: r.input, Image: v.Image, Mounts: v.Mounts,

@@ -23,6 +23,7 @@ import (
 
 // resolve finds the repository and the ticket, opens the run folder and takes the ticket's lock.
 func (r *run) resolve(ctx context.Context) error {
+	r.askEngine(ctx)
 	repo, err := ticket.Open(ctx, r.req.Dir)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func some(names []string) string {
 // checkConfig refuses what cannot be built, boxed or collected with any ticket.
 func (r *run) checkConfig(ctx context.Context) error {
 	v := r.req.Config.Validate
-	if _, err := r.req.Engine.Check(ctx); err != nil { // now, and not after a long build
+	if err := r.engineWorks(); err != nil { // now, and not after a long build
 		return err
 	}
 	var errs []error

@@ -26,19 +26,20 @@ type run struct {
 	log    zerolog.Logger
 	step   string
 
-	repo      *ticket.Repo
-	root      *os.Root // of the main worktree
-	folder    *folder
-	redact    *redact.Redactor
-	ticket    *ticket.Ticket
-	contract  contract.Contract
-	artifacts artifact.Options
-	dirty     []string // what was not as committed before the build
-	settled   bool
-	set       *artifact.Set
-	input     string
-	box       sandbox.Sandbox
-	deadline  time.Time // of install and agents together
+	repo        *ticket.Repo
+	root        *os.Root // of the main worktree
+	folder      *folder
+	redact      *redact.Redactor
+	engineWorks func() error // what the engine says of this machine; waits for it
+	ticket      *ticket.Ticket
+	contract    contract.Contract
+	artifacts   artifact.Options
+	dirty       []string // what was not as committed before the build
+	settled     bool
+	set         *artifact.Set
+	input       string
+	box         sandbox.Sandbox
+	deadline    time.Time // of install and agents together
 
 	notInstalled string            // why
 	notes        []verdict.Finding // the program's own, beside those of the agents
