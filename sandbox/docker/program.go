@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
@@ -16,6 +18,35 @@ type program struct {
 	path   string
 	arch   string // Go's name of its processor
 	static bool   // needs no loader of the image
+	was    identity
+}
+
+// identity tells whether a file is still the one that was looked at. No program can set the change time back.
+type identity struct {
+	dev, ino uint64
+	size     int64
+	changed  unix.Timespec
+}
+
+func identify(path string) (identity, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return identity{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return identity{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, changed: st.Ctim}, nil
+}
+
+// unchanged makes sure that the file is the one that was looked at before anything of a ticket ran: a build could put
+// its own program there, which would then be the init of the box that judges it.
+func (p program) unchanged() error {
+	now, err := identify(p.path)
+	if err == nil && now != p.was {
+		err = fmt.Errorf("%s was replaced or written to while this program ran", p.path)
+	}
+	if err != nil {
+		return fault.Env("init_changed", fmt.Errorf("the box's init: %w", err), "run a copy of this program that the build does not write to", "or use the engine that needs no daemon: --engine gvisor")
+	}
+	return nil
 }
 
 // program looks at the init.
@@ -49,6 +80,9 @@ func inspect(path string) (program, error) {
 	}
 	defer file.Close()
 	p := program{path: path, static: true}
+	if p.was, err = identify(path); err != nil {
+		return program{}, err
+	}
 	switch file.Machine {
 	case elf.EM_X86_64:
 		p.arch = "amd64"

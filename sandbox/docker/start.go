@@ -42,7 +42,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.loads(spec.Image); err != nil {
+	if err := errors.Join(p.loads(spec.Image), p.unchanged()); err != nil {
 		return nil, err
 	}
 	u, err := e.userland(ctx, d, p, spec)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/trkr-dev/trkr-validate/images"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -140,4 +143,37 @@ func TestProgramThatNeedsALoader(t *testing.T) {
 func TestFolderWhoseNameDockerCannotBeTold(t *testing.T) {
 	_, err := (&engine{}).Start(t.Context(), sandbox.Spec{Input: "/home/caf\xe9/.trkr/validate/7", Image: hostImage})
 	wantFault(t, err, "path_not_utf8")
+}
+
+// A build can put its own program where this one lies. It must not become the init of the box that judges it.
+func TestInitThatChangedIsNotUsed(t *testing.T) {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(path string) error{
+		"replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", self, 0o755), os.Rename(path+"2", path))
+		},
+		"written to, and its time set back": func(path string) error {
+			info, err := os.Stat(path)
+			return errors.Join(err, os.WriteFile(path, self, 0o755), os.Chtimes(path, info.ModTime(), info.ModTime()))
+		},
+		"gone": os.Remove,
+	} {
+		path := filepath.Join(t.TempDir(), "init")
+		if err := os.WriteFile(path, self, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Options{Init: path}.program()
+		if err != nil || p.unchanged() != nil {
+			t.Fatal(err, p.unchanged())
+		}
+		if err := change(path); err != nil {
+			t.Fatal(err)
+		}
+		if f := fault.Of(p.unchanged()); f == nil || f.Code != "init_changed" || len(f.Hints) == 0 {
+			t.Errorf("%s: %v", name, p.unchanged())
+		}
+	}
 }
