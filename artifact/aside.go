@@ -11,24 +11,29 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/owner"
+	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
 const (
 	asideDir    = ".trkr/validate" // in the worktree itself, so that moving is renaming; never collected from
 	asidePrefix = ".aside."
+	asideFiles  = "files" // in an aside folder: each file at its path
+	asidePart   = "part"  // in an aside folder: a copy that is not whole yet
 )
 
 // Aside is what an earlier build left where the globs look, moved out of the way so that it cannot be taken for the
-// work of the build that comes.
+// work of the build that comes. Whenever the program is killed, each file is at its place or in the folder, whole.
 type Aside struct {
 	root  *os.Root
-	dir   string // holds each file at its path
+	dir   string
 	paths []string
 }
 
 // SetAside moves every file that the globs of o match and that git does not track into a folder of the worktree,
 // after it has put back what a killed run had moved. Root, Globs, Tracked and MaxFiles of o count. Directories stay.
-// The caller calls Restore when the set is sealed or nothing comes of it, in every case.
+// More files than may be taken are an artifact_too_large refusal: which of them the build made could not be told. The
+// caller calls Restore when the set is sealed or nothing comes of it, in every case, and sees to it that no other
+// program builds in Root meanwhile.
 func SetAside(ctx context.Context, o Options) (*Aside, error) {
 	globs, err := parseGlobs("validate.artifacts", o.Globs)
 	if err != nil {
@@ -57,7 +62,10 @@ func (a *Aside) fill(ctx context.Context, o Options, globs []glob) error {
 		}
 	}
 	if c.full {
-		return nil // refused before anything of it is used
+		return &verdict.Refusal{
+			Reason: verdict.ArtifactTooLarge, Detail: fmt.Sprintf("before the build there are more than %d files, directories and links where the globs look", o.MaxFiles),
+			Hints: []string{"remove them, or name what the build makes more closely in \"artifacts\""},
+		}
 	}
 	for _, it := range c.sorted() {
 		if it.kind == "dir" || o.Tracked != nil && o.Tracked(it.path) {
@@ -68,7 +76,7 @@ func (a *Aside) fill(ctx context.Context, o Options, globs []glob) error {
 				return asideBroken("moving earlier artifacts aside", err)
 			}
 		}
-		if err := move(a.root, it.path, path.Join(a.dir, it.path)); err != nil {
+		if err := a.move(it.path, path.Join(a.dir, asideFiles, it.path)); err != nil {
 			return asideBroken("moving earlier artifacts aside", err)
 		}
 		a.paths = append(a.paths, it.path)
@@ -87,7 +95,10 @@ func (a *Aside) make() error {
 		}
 	}
 	// Should this program be killed, git must not see the folder.
-	return a.root.WriteFile(path.Join(a.dir, ".gitignore"), []byte("*\n"), 0o644)
+	if err := a.root.WriteFile(path.Join(a.dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return err
+	}
+	return a.root.Mkdir(path.Join(a.dir, asideFiles), 0o755)
 }
 
 // Paths are the files that were moved, relative to the worktree.
@@ -98,8 +109,7 @@ func (a *Aside) Restore() error {
 	if a == nil || a.root == nil {
 		return nil
 	}
-	err := restoreAside(a.root, a.dir)
-	err = errors.Join(err, a.root.Close())
+	err := errors.Join(a.restore(), a.root.Close())
 	a.root = nil
 	if err != nil {
 		return asideBroken("putting back earlier artifacts", err)
@@ -107,7 +117,8 @@ func (a *Aside) Restore() error {
 	return nil
 }
 
-// recoverAside restores what programs of this user that no longer live had moved.
+// recoverAside restores what programs of this user that no longer live had moved. One of another container cannot be
+// seen to live; but it would hold the caller's lock.
 func recoverAside(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), asideDir)
 	if err != nil {
@@ -118,71 +129,105 @@ func recoverAside(root *os.Root) error {
 		if !ok || !e.IsDir() {
 			continue
 		}
-		if o, err := owner.Parse(rest); err != nil || o.UID != os.Getuid() || o.Alive() {
+		o, err := owner.Parse(rest)
+		if err != nil || o.UID != os.Getuid() || o.Space == owner.Self().Space && o.Alive() {
 			continue
 		}
-		if err := restoreAside(root, path.Join(asideDir, e.Name())); err != nil {
+		a := &Aside{root: root, dir: path.Join(asideDir, e.Name())}
+		if err := a.restore(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// restoreAside moves everything below dir to where it was, unless something is there, and removes dir. The build could
-// write to dir, so what lies there is only moved inside the worktree, and no link is followed out of it.
-func restoreAside(root *os.Root, dir string) error {
-	if info, err := root.Lstat(dir); err != nil || !info.IsDir() {
+// restore moves every file of the folder to where it was, unless something is there, and removes the folder. The
+// build could write to it, so what lies there is only moved inside the worktree, and no link is followed out of it.
+func (a *Aside) restore() error {
+	if info, err := a.root.Lstat(a.dir); err != nil || !info.IsDir() {
 		return nil
 	}
 	var errs []error
+	files := path.Join(a.dir, asideFiles)
 	for todo := []string{"."}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		f, err := root.Open(path.Join(dir, at))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		entries, err := f.ReadDir(-1)
-		errs = append(errs, err, f.Close())
+		entries, err := a.list(path.Join(files, at))
+		errs = append(errs, err)
 		for _, e := range entries {
 			p := path.Join(at, e.Name())
 			switch {
-			case p == ".gitignore" || withheld(p):
+			case withheld(p):
 			case e.IsDir():
 				todo = append(todo, p)
 			default:
-				if _, err := root.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-					errs = append(errs, move(root, path.Join(dir, p), p))
+				free, err := a.free(p)
+				if free {
+					err = a.move(path.Join(files, p), p)
 				}
+				errs = append(errs, err)
 			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err // what could not be put back stays where it is
 	}
-	if err := root.RemoveAll(dir); err != nil {
-		openAll(root, dir)
-		if err := root.RemoveAll(dir); err != nil {
-			return err
-		}
+	// Its .gitignore goes last.
+	if err := errors.Join(a.remove(files), a.remove(a.dir)); err != nil {
+		return err
 	}
 	// Folders that were made for this are empty now; others are not and stay.
-	if root.Remove(asideDir) == nil {
-		_ = root.Remove(path.Dir(asideDir))
+	if a.root.Remove(asideDir) == nil {
+		_ = a.root.Remove(path.Dir(asideDir))
 	}
 	return nil
 }
 
-func move(root *os.Root, from, to string) error {
-	err := root.Rename(from, to)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
+func (a *Aside) list(dir string) ([]fs.DirEntry, error) {
+	f, err := a.root.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		openAll(a.root, dir)
+		f, err = a.root.Open(dir)
 	}
-	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return root.Rename(from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// free reports whether nothing stands at p: neither what the build made there nor something in place of a directory
+// above it.
+func (a *Aside) free(p string) (bool, error) {
+	for i := 0; i <= len(p); i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		info, err := a.root.Lstat(p[:i])
+		if errors.Is(err, fs.ErrPermission) && a.root.Chmod(path.Dir(p[:i]), 0o700) == nil { // the build shut it
+			info, err = a.root.Lstat(p[:i])
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return true, nil
+		case err != nil:
+			return false, err
+		case !info.IsDir():
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+func (a *Aside) remove(p string) error {
+	if a.root.RemoveAll(p) == nil {
+		return nil
+	}
+	openAll(a.root, p)
+	return a.root.RemoveAll(p)
 }
 
 func asideBroken(doing string, err error) error {

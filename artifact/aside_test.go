@@ -158,14 +158,14 @@ func TestAsideFollowsNoLink(t *testing.T) {
 	for name, attack := range map[string]func(root, dir string) error{
 		"folder": func(root, dir string) error { must(t, os.RemoveAll(dir)); return os.Symlink(outside, dir) },
 		"inside": func(root, dir string) error {
-			must(t, os.RemoveAll(dir+"/dist"))
-			return os.Symlink(outside, dir+"/dist")
+			must(t, os.RemoveAll(dir+"/files/dist"))
+			return os.Symlink(outside, dir+"/files/dist")
 		},
 		"target": func(root, dir string) error {
 			must(t, os.RemoveAll(root+"/dist"))
 			return os.Symlink(outside, root+"/dist")
 		},
-		"shut": func(root, dir string) error { return os.Chmod(dir+"/dist", 0) },
+		"shut": func(root, dir string) error { return os.Chmod(dir+"/files/dist", 0) },
 		"gone": func(root, dir string) error { return os.RemoveAll(root + "/.trkr") },
 	} {
 		root := tree(t, "dist/app", "src/a.go")

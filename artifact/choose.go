@@ -118,32 +118,19 @@ func (c *collection) walk(ctx context.Context, g glob) (found bool, err error) {
 	return found, nil
 }
 
-// readDir opens a directory that no link stands for, and lists it.
+// readDir opens a directory that no link leads to, and lists it.
 func (c *collection) readDir(p string) (*os.Root, []fs.DirEntry, error) {
-	dir, err := c.root.OpenRoot(p)
+	dir, err := openPlain(c.root, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	list := func() ([]fs.DirEntry, error) {
-		opened, err := dir.Stat(".")
-		if err != nil {
-			return nil, err
-		}
-		named, err := c.root.Lstat(p)
-		if err != nil {
-			return nil, err
-		}
-		if !os.SameFile(opened, named) {
-			return nil, errChanged
-		}
-		f, err := dir.Open(".")
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		return f.ReadDir(-1)
+	f, err := dir.Open(".")
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
 	}
-	entries, err := list()
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
 	if err != nil {
 		dir.Close()
 		return nil, nil, err

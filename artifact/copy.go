@@ -47,7 +47,7 @@ func (k *copier) enter(dir string) (err error) {
 	}
 	k.close()
 	k.at = dir
-	if k.src, err = k.from.OpenRoot(dir); err != nil {
+	if k.src, err = openPlain(k.from, dir); err != nil {
 		return &sourceError{err}
 	}
 	if k.to != nil {
