@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
 // ownFolder holds what this program and its kin write; what lies in it is no change.
@@ -28,7 +26,7 @@ const maxNesting = 16
 // runs: a file kept through a filter and touched since its checkout counts as changed. Paths are relative, with
 // slashes, sorted.
 func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
-	at, err := r.inWorktree(ctx, t.Worktree)
+	at, err := r.placeOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -41,45 +39,16 @@ func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// inWorktree is where commands about one worktree run. Its .git file is not trusted to lead to this repository, nor to
-// this worktree's part of it.
-func (r *Repo) inWorktree(ctx context.Context, dir string) (place, error) {
-	out, err := r.git.line(ctx, call{at: place{dir: dir}, args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir"}})
-	if err != nil {
-		return place{}, err
-	}
-	gitDir, ours := strings.CutPrefix(out, r.common+"\n")
-	if !ours || r.registered(gitDir) != dir {
-		return place{}, fault.Envf("worktree_invalid", []string{"git worktree repair mends it"}, "%q does not belong to %q any more", dir, r.common)
-	}
-	return place{dir: dir, gitDir: gitDir, workTree: dir}, nil
-}
-
-// registered is the worktree that a git directory of this repository is for.
-func (r *Repo) registered(gitDir string) string {
-	if gitDir == r.common {
-		return r.main
-	}
-	back, err := os.ReadFile(filepath.Join(gitDir, "gitdir"))
-	if err != nil {
-		return ""
-	}
-	file := strings.TrimSuffix(string(back), "\n")
-	if !filepath.IsAbs(file) { // worktree.useRelativePaths
-		file = filepath.Join(gitDir, file)
-	}
-	return filepath.Dir(file)
-}
-
 func (r *Repo) changes(ctx context.Context, at place, depth int) (all []string, err error) {
 	tracked, err := r.index(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	env, err := r.quiet(ctx, at)
+	conf, err := r.configured(ctx, at)
 	if err != nil {
 		return nil, err
 	}
+	env := conf.off
 	copied, err := r.unhidden(ctx, at, tracked)
 	if err != nil {
 		return nil, err
@@ -206,7 +175,7 @@ func (r *Repo) inSubmodule(ctx context.Context, at place, name string, depth int
 // memory, about a hundred bytes a file.
 func (r *Repo) Tracked(ctx context.Context, t *Ticket) (func(path string) bool, error) {
 	wrong := func(err error) error { return fmt.Errorf("listing tracked files of %q: %w", t.Worktree, err) }
-	at, err := r.inWorktree(ctx, t.Worktree)
+	at, err := r.placeOf(t)
 	if err != nil {
 		return nil, wrong(err)
 	}

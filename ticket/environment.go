@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -53,22 +54,34 @@ func environment() []string {
 	return env
 }
 
-// quiet returns environment entries that switch off every program which the configuration in force at dir names for
-// files that pass in and out (filter drivers) and for events (configured hooks). It is asked anew in front of each
-// operation: what ran in the worktree may have changed the configuration.
-func (r *Repo) quiet(ctx context.Context, at place) ([]string, error) {
-	out, err := r.git.output(ctx, call{at: at, args: []string{"config", "--list", "--name-only", "-z"}})
+// configured is what git's configuration says in one place. It is asked anew for each operation: what ran in the
+// worktree may have changed it.
+type configured struct {
+	values map[string]string // by key, section and name in lower case; the last one counts
+	// off are environment entries that switch off every program which the configuration names for files that pass in
+	// and out (filter drivers) and for events (configured hooks).
+	off []string
+}
+
+func (r *Repo) configured(ctx context.Context, at place) (configured, error) {
+	out, err := r.git.output(ctx, call{at: at, args: []string{"config", "--list", "-z"}})
 	if err != nil {
-		return nil, fmt.Errorf("reading git's configuration: %w", err)
+		return configured{}, fmt.Errorf("reading git's configuration: %w", err)
 	}
+	c := configured{values: map[string]string{}}
 	off := map[string]string{}
-	for key := range strings.SplitSeq(string(out), "\x00") {
-		section, rest, ok := strings.Cut(key, ".")
+	for setting := range strings.SplitSeq(string(out), "\x00") {
+		key, value, set := strings.Cut(setting, "\n")
+		if !set {
+			value = "true" // a key alone
+		}
+		c.values[key] = value
+		section, rest, _ := strings.Cut(key, ".")
 		dot := strings.LastIndexByte(rest, '.')
-		if !ok || dot < 0 {
+		if dot < 0 {
 			continue
 		}
-		switch name := rest[:dot]; strings.ToLower(section) {
+		switch name := rest[:dot]; section {
 		case "filter":
 			// An empty command is no command, and a driver that is not required may do nothing.
 			off["filter."+name+".clean"] = ""
@@ -80,11 +93,22 @@ func (r *Repo) quiet(ctx context.Context, at place) ([]string, error) {
 		}
 	}
 	// Not -c, which splits at the first "=" and so misreads a driver that has one in its name.
-	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(off))}
+	c.off = []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(off))}
 	i := 0
 	for key, value := range off {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
+		c.off = append(c.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
 		i++
 	}
-	return env, nil
+	return c, nil
+}
+
+// isTrue reads a value as git reads a boolean; what git would not read is false.
+func (c configured) isTrue(key string) bool {
+	switch value := strings.ToLower(c.values[key]); value {
+	case "true", "yes", "on":
+		return true
+	default:
+		n, err := strconv.Atoi(value)
+		return err == nil && n != 0
+	}
 }

@@ -37,7 +37,11 @@ func (r *Repo) Record(ctx context.Context, t *Ticket, content []byte, message st
 	if err != nil {
 		return "", wrong(err)
 	}
-	commit, err = r.makeCommit(ctx, t, file, blob, message)
+	conf, err := r.configured(ctx, r.shared())
+	if err != nil {
+		return "", wrong(err)
+	}
+	commit, err = r.makeCommit(ctx, t, conf, file, blob, message)
 	if err != nil {
 		return "", wrong(err)
 	}
@@ -49,14 +53,14 @@ func (r *Repo) Record(ctx context.Context, t *Ticket, content []byte, message st
 	if err != nil {
 		return "", wrong(err)
 	}
-	if err := r.moveBranch(ctx, change); err != nil {
+	if err := r.moveBranch(ctx, conf, change); err != nil {
 		return "", wrong(errors.Join(err, release(locks)))
 	}
 	// From here on the record is safe: it is finished also when the caller's time is up.
 	ctx = context.WithoutCancel(ctx)
 	var stale []error
 	for _, l := range locks {
-		stale = append(stale, r.update(ctx, l, change))
+		stale = append(stale, r.update(ctx, l, conf, change))
 	}
 	if err := errors.Join(stale...); err != nil {
 		return commit, wrong(err)
@@ -71,7 +75,7 @@ type change struct {
 }
 
 // makeCommit makes the commit object; nothing refers to it yet.
-func (r *Repo) makeCommit(ctx context.Context, t *Ticket, file, blob, message string) (string, error) {
+func (r *Repo) makeCommit(ctx context.Context, t *Ticket, conf configured, file, blob, message string) (string, error) {
 	levels, err := r.levels(ctx, t.Commit, file)
 	if errors.Is(err, errNotFolder) {
 		return "", fault.Env("worktree_blocked", err, "ticket.dir must be a folder")
@@ -82,31 +86,15 @@ func (r *Repo) makeCommit(ctx context.Context, t *Ticket, file, blob, message st
 	if err != nil {
 		return "", err
 	}
-	identity, err := r.identity(ctx)
-	if err != nil {
-		return "", err
-	}
-	return r.git.line(ctx, call{at: r.shared(), env: identity, stdin: strings.NewReader(message), args: []string{
+	return r.git.line(ctx, call{at: r.shared(), env: identity(conf), stdin: strings.NewReader(message), args: []string{
 		"commit-tree", "--no-gpg-sign", "-p", t.Commit, "-F", "-", tree,
 	}})
 }
 
 // identity is who makes the commit: the configured user where both name and address are set, for hosts that refuse
 // others, else this program. It comes from the repository's configuration, so it proves nothing.
-func (r *Repo) identity(ctx context.Context) ([]string, error) {
-	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"config", "-z", "--get-regexp", `^user\.(name|email)$`}})
-	if err != nil && !exited(err, 1) { // 1: neither is set
-		return nil, fmt.Errorf("reading the identity: %w", err)
-	}
-	var name, email string
-	for setting := range strings.SplitSeq(string(out), "\x00") {
-		switch key, value, _ := strings.Cut(setting, "\n"); key { // the last one counts
-		case "user.name":
-			name = value
-		case "user.email":
-			email = value
-		}
-	}
+func identity(conf configured) []string {
+	name, email := conf.values["user.name"], conf.values["user.email"]
 	name, email = crumbs.Replace(name), crumbs.Replace(email)
 	if strings.Trim(name, " .,:;\"'\\") == "" || strings.TrimSpace(email) == "" {
 		name, email = "trkr-validate", "trkr-validate@localhost"
@@ -114,20 +102,16 @@ func (r *Repo) identity(ctx context.Context) ([]string, error) {
 	return []string{
 		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
 		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
-	}, nil
+	}
 }
 
 // crumbs takes out what would end a field of a commit's header.
 var crumbs = strings.NewReplacer("\n", " ", "\r", " ", "\x00", "", "<", "", ">", "")
 
 // moveBranch moves the branch from old to commit, or says that it is no longer at old.
-func (r *Repo) moveBranch(ctx context.Context, c change) error {
-	off, err := r.quiet(ctx, r.shared())
-	if err != nil {
-		return err
-	}
+func (r *Repo) moveBranch(ctx context.Context, conf configured, c change) error {
 	name := heads + c.branch
-	_, err = r.git.output(ctx, call{at: r.shared(), env: off, stdin: strings.NewReader("update " + name + "\x00" + c.commit + "\x00" + c.old + "\x00"),
+	_, err := r.git.output(ctx, call{at: r.shared(), env: conf.off, stdin: strings.NewReader("update " + name + "\x00" + c.commit + "\x00" + c.old + "\x00"),
 		args: []string{"update-ref", "--no-deref", "-m", "trkr-validate: record", "--stdin", "-z"}})
 	if err == nil {
 		return nil

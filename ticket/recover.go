@@ -82,7 +82,11 @@ func (r *Repo) recoverLock(ctx context.Context, l lock) (bool, error) {
 	if wanted, err := r.wanted(ctx, l, &c); err != nil {
 		return false, err
 	} else if wanted {
-		return true, r.update(ctx, l, c)
+		conf, err := r.configured(ctx, r.shared())
+		if err != nil {
+			return false, err
+		}
+		return true, r.update(ctx, l, conf, c)
 	}
 	return true, l.release()
 }

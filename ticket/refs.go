@@ -33,15 +33,17 @@ func (r ref) String() string {
 
 // refs lists all branches, local ones first, each group in the order of their names.
 func (r *Repo) refs(ctx context.Context) ([]ref, error) {
-	names, err := r.remoteNames(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{
 		"for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", heads, remotes,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("listing branches: %w", err)
+	}
+	var names []string
+	if bytes.Contains(out, []byte(remotes)) {
+		if names, err = r.remoteNames(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var all []ref
 	for line := range bytes.Lines(out) { // no ref name holds a line end

@@ -39,53 +39,59 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	}
 	r := &Repo{git: git}
 	at := place{dir: dir}
-	out, err := git.line(ctx, call{at: at, args: []string{"rev-parse", "--is-inside-work-tree", "--path-format=absolute", "--git-common-dir"}})
+	gitDir, err := r.find(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	var inside string
-	inside, r.common, _ = strings.Cut(out, "\n")
-	if inside == "true" {
-		if r.top, err = git.line(ctx, call{at: at, args: []string{"rev-parse", "--show-toplevel"}}); err != nil {
-			return nil, err
-		}
+	if gitDir == r.common && r.top != "" {
+		r.main = r.top // we are in it
+		return r, nil
 	}
-	r.main, err = r.mainRoot(ctx, at)
+	r.main, err = r.mainRoot(ctx)
 	return r, err
+}
+
+// find fills common and top in, as seen from at, and returns the git directory there.
+func (r *Repo) find(ctx context.Context, at place) (gitDir string, err error) {
+	ask := func(what ...string) (string, error) {
+		return r.git.line(ctx, call{at: at, args: append([]string{"rev-parse", "--path-format=absolute"}, what...)})
+	}
+	// All in one where that works: in a worktree, and with no line end in a path.
+	all, err := ask("--git-common-dir", "--absolute-git-dir", "--show-toplevel")
+	if lines := strings.Split(all, "\n"); err == nil && len(lines) == 3 {
+		r.common, r.top = lines[0], lines[2]
+		return lines[1], nil
+	}
+	if r.common, err = ask("--git-common-dir"); err != nil {
+		return "", err
+	}
+	inside, err := ask("--is-inside-work-tree")
+	if err == nil && inside == "true" {
+		r.top, err = ask("--show-toplevel")
+	}
+	if err != nil {
+		return "", err
+	}
+	return ask("--absolute-git-dir")
 }
 
 // Root is the main worktree's root; in a bare repository the invoking worktree's, and where there is none the
 // repository's own folder. Absolute.
 func (r *Repo) Root() string { return cmp.Or(r.main, r.top, r.common) }
 
-func (r *Repo) commonDir(ctx context.Context, at place) (string, error) {
-	return r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
-}
-
 // shared is where commands run that need no worktree. Nothing is looked for, so nothing that a build planted in a
 // worktree can lead them to another repository.
 func (r *Repo) shared() place { return place{dir: r.common, gitDir: r.common} }
 
-// mainRoot finds the main worktree, as seen from the place that was opened; empty where there is none or nothing tells.
-// A setting (core.worktree) may claim any folder for it, so that folder has to lead back to this repository.
-func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
-	gitDir, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--absolute-git-dir"}})
-	if err != nil {
-		return "", err
-	}
-	if gitDir == r.common && r.top != "" {
-		return r.top, nil // we are in it
-	}
-	bare, err := r.setting(ctx, "--type=bool", "core.bare")
-	if err != nil || bare == "true" {
-		return "", err
-	}
-	claimed, err := r.setting(ctx, "core.worktree")
-	if err != nil {
+// mainRoot finds the main worktree from elsewhere; empty where there is none or nothing tells. A setting
+// (core.worktree) may claim any folder for it, so that folder has to lead back to this repository.
+func (r *Repo) mainRoot(ctx context.Context) (string, error) {
+	conf, err := r.configured(ctx, r.shared())
+	if err != nil || conf.isTrue("core.bare") {
 		return "", err
 	}
 	var root string
-	switch {
+	switch claimed := conf.values["core.worktree"]; {
 	case claimed != "" && filepath.IsAbs(claimed):
 		root = claimed
 	case claimed != "":
@@ -96,22 +102,9 @@ func (r *Repo) mainRoot(ctx context.Context, at place) (string, error) {
 	if root == "" {
 		return "", nil
 	}
-	main := place{dir: root}
-	if common, err := r.commonDir(ctx, main); err != nil || common != r.common {
-		return "", nil
+	main := &Repo{git: r.git}
+	if _, err := main.find(ctx, place{dir: root}); err != nil || main.common != r.common {
+		return "", nil // the worktree is gone, or was never this repository's
 	}
-	top, err := r.git.line(ctx, call{at: main, args: []string{"rev-parse", "--show-toplevel"}})
-	if err != nil {
-		return "", nil // opened inside the git directory of a repository whose worktree is gone
-	}
-	return top, nil
-}
-
-// setting reads one value of the repository's configuration; empty where it is not set.
-func (r *Repo) setting(ctx context.Context, args ...string) (string, error) {
-	out, err := r.git.output(ctx, call{at: r.shared(), args: append([]string{"config", "-z", "--get"}, args...)})
-	if exited(err, 1) {
-		return "", nil
-	}
-	return strings.TrimSuffix(string(out), "\x00"), err
+	return main.top, nil
 }

@@ -34,8 +34,10 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 		return nil, err
 	}
 	if t.Worktree == "" || q.Clean {
-		err = r.makeTemporary(ctx, t)
+		return t, r.makeTemporary(ctx, t)
 	}
+	at, err := r.inWorktree(ctx, t.Worktree)
+	t.gitDir = at.gitDir
 	return t, err
 }
 

@@ -11,7 +11,7 @@ import (
 // Unmoved checks that the ticket's worktree still stands on the ticket's commit. Otherwise it is an environment error
 // with the code branch_moved: somebody, or the build, committed meanwhile, and what lies there is something else.
 func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
-	at, err := r.inWorktree(ctx, t.Worktree)
+	at, err := r.placeOf(t)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
 // Changes gives them, and all of them must be in the commit; those of submodules are passed over. No filter runs: what
 // is kept through one is restored as it is stored.
 func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
-	at, err := r.inWorktree(ctx, t.Worktree)
+	at, err := r.placeOf(t)
 	if err != nil {
 		return err
 	}
@@ -50,12 +50,12 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	if list.Len() == 0 {
 		return nil
 	}
-	env, err := r.quiet(ctx, at)
+	conf, err := r.configured(ctx, at)
 	if err != nil {
 		return err
 	}
 	_, err = r.git.output(ctx, call{
-		at: at, env: append(env, "GIT_LITERAL_PATHSPECS=1"), slow: true, stdin: strings.NewReader(list.String()),
+		at: at, env: conf.off, slow: true, stdin: strings.NewReader(list.String()),
 		args: []string{"restore", "--quiet", "--staged", "--worktree", "--source=" + t.Commit, "--pathspec-from-file=-", "--pathspec-file-nul"},
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 		}
 	}()
 	tree := filepath.Join(folder, filepath.Base(r.Root()))
-	if err = r.checkOut(ctx, tree, t.Commit); err != nil {
+	if t.gitDir, err = r.checkOut(ctx, tree, t.Commit); err != nil {
 		return fmt.Errorf("making a temporary worktree of %s: %w", t.Commit, err)
 	}
 	t.Worktree, t.Temporary = tree, true
@@ -45,27 +45,27 @@ func (r *Repo) makeTemporary(ctx context.Context, t *Ticket) (err error) {
 }
 
 // checkOut registers a worktree and then fills it: the configuration may say more there than it said before there was
-// one (includeIf), and so it is asked in between.
-func (r *Repo) checkOut(ctx context.Context, tree, commit string) error {
-	off, err := r.quiet(ctx, r.shared())
+// one (includeIf), and so it is asked in between. It returns the worktree's git directory.
+func (r *Repo) checkOut(ctx context.Context, tree, commit string) (string, error) {
+	conf, err := r.configured(ctx, r.shared())
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = r.git.output(ctx, call{at: r.shared(), env: off, args: []string{
+	_, err = r.git.output(ctx, call{at: r.shared(), env: conf.off, args: []string{
 		"worktree", "add", "--quiet", "--detach", "--no-checkout", "--end-of-options", tree, commit,
 	}})
 	if err != nil {
-		return err
+		return "", err
 	}
 	at, err := r.inWorktree(ctx, tree)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if off, err = r.quiet(ctx, at); err != nil {
-		return err
+	if conf, err = r.configured(ctx, at); err != nil {
+		return "", err
 	}
-	_, err = r.git.output(ctx, call{at: at, env: off, slow: true, args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"}})
-	return err
+	_, err = r.git.output(ctx, call{at: at, env: conf.off, slow: true, args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"}})
+	return at.gitDir, err
 }
 
 // claim makes a temporary folder, and the link that says whose it is.

@@ -15,9 +15,9 @@ import (
 )
 
 // update brings the file of a change and its index entry up to date in a worktree whose lock is held, and releases the
-// lock, also when it fails.
-func (r *Repo) update(ctx context.Context, l lock, c change) error {
-	err := r.updateLocked(ctx, l, c)
+// lock, also when it fails. shared is what was just read of the repository's configuration; it is the main worktree's.
+func (r *Repo) update(ctx context.Context, l lock, shared configured, c change) error {
+	err := r.updateLocked(ctx, l, shared, c)
 	if err != nil {
 		err = fault.Env("worktree_stale", fmt.Errorf("the commit %s is made, but %q is not up to date: %w", short(c.commit), l.at.dir, err),
 			"git -C "+shellQuote(l.at.dir)+" restore --source=HEAD --staged --worktree -- "+shellQuote(c.file))
@@ -25,21 +25,24 @@ func (r *Repo) update(ctx context.Context, l lock, c change) error {
 	return errors.Join(err, l.release())
 }
 
-func (r *Repo) updateLocked(ctx context.Context, l lock, c change) error {
-	off, err := r.quiet(ctx, l.at)
-	if err != nil {
-		return err
+func (r *Repo) updateLocked(ctx context.Context, l lock, conf configured, c change) (err error) {
+	if l.at.gitDir != r.common {
+		if conf, err = r.configured(ctx, l.at); err != nil {
+			return err
+		}
 	}
-	skip, err := r.skips(ctx, l.at, c.file)
-	if err != nil {
-		return err
+	skip := false
+	if conf.isTrue("core.sparsecheckout") {
+		if skip, err = r.skips(ctx, l.at, c.file); err != nil {
+			return err
+		}
 	}
 	// A new entry: flags of the old one (assume-unchanged) would keep it as it was.
 	args := []string{"update-index", "--add", "--cacheinfo", modeFile + "," + c.blob + "," + c.file}
 	if skip {
 		args = append(args, "--skip-worktree", "--", c.file)
 	} else {
-		same, err := r.putFile(ctx, l.at, off, c)
+		same, err := r.putFile(ctx, l.at, conf.off, c)
 		if err != nil {
 			return err
 		}
@@ -48,7 +51,7 @@ func (r *Repo) updateLocked(ctx context.Context, l lock, c change) error {
 			args = append(args, "--info-only", "--", c.file)
 		}
 	}
-	return r.swapIndex(ctx, l, off, args)
+	return r.swapIndex(ctx, l, conf.off, args)
 }
 
 // putFile writes the file as a checkout would (line ends, encoding), without any filter program, and reports whether
@@ -100,12 +103,6 @@ func (r *Repo) swapIndex(ctx context.Context, l lock, off, args []string) (err e
 // skips reports whether the file belongs to the part that a sparse checkout leaves out: it does when everything else
 // in its folder does.
 func (r *Repo) skips(ctx context.Context, at place, file string) (bool, error) {
-	sparse, err := r.git.line(ctx, call{at: at, args: []string{"config", "--type=bool", "--get", "core.sparseCheckout"}})
-	if exited(err, 1) || err == nil && sparse != "true" {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
 	out, err := r.git.output(ctx, call{at: at, args: []string{"ls-files", "-z", "-t", "--", path.Dir(file) + "/"}})
 	if err != nil {
 		return false, err

@@ -1,0 +1,119 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// inWorktree is where commands about one worktree run. Git finds its git directory, and so refuses another user's; but
+// its .git file is not trusted to lead to this repository, nor to this worktree's part of it.
+func (r *Repo) inWorktree(ctx context.Context, dir string) (place, error) {
+	out, err := r.git.line(ctx, call{at: place{dir: dir}, args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir"}})
+	if err != nil {
+		return place{}, err
+	}
+	gitDir, ours := strings.CutPrefix(out, r.common+"\n")
+	if !ours || r.registered(gitDir) != dir {
+		return place{}, r.strayed(dir, nil)
+	}
+	return place{dir: dir, gitDir: gitDir, workTree: dir}, nil
+}
+
+// placeOf is inWorktree for the worktree of a ticket, which was found when the ticket was resolved: what ran there since
+// may have led it elsewhere.
+func (r *Repo) placeOf(t *Ticket) (place, error) {
+	at := place{dir: t.Worktree, gitDir: t.gitDir, workTree: t.Worktree}
+	if r.registered(at.gitDir) != at.dir {
+		return place{}, r.strayed(at.dir, nil)
+	}
+	if err := leadsTo(filepath.Join(at.dir, ".git"), "gitdir: ", at.gitDir); err != nil {
+		return place{}, r.strayed(at.dir, err)
+	}
+	err := leadsTo(filepath.Join(at.gitDir, "commondir"), "", r.common)
+	if errors.Is(err, fs.ErrNotExist) && at.gitDir == r.common {
+		err = nil
+	}
+	if err != nil {
+		return place{}, r.strayed(at.dir, err)
+	}
+	return at, nil
+}
+
+func (r *Repo) strayed(dir string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%q does not belong to %q any more: %w", dir, r.common, err)
+	} else {
+		err = fmt.Errorf("%q does not belong to %q any more", dir, r.common)
+	}
+	return fault.Env("worktree_invalid", err, "git worktree repair mends it")
+}
+
+// registered is the worktree that a git directory of this repository is for.
+func (r *Repo) registered(gitDir string) string {
+	if gitDir == r.common {
+		return r.main
+	}
+	file, err := readPointer(filepath.Join(gitDir, "gitdir"), "")
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(file)
+}
+
+// leadsTo makes sure that name is the folder, or a file of git's that names it.
+func leadsTo(name, prefix, folder string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		if name, err = readPointer(name, prefix); err != nil {
+			return err
+		}
+		if info, err = os.Stat(name); err != nil {
+			return err
+		}
+	}
+	want, err := os.Stat(folder)
+	if err == nil && !os.SameFile(info, want) {
+		err = fmt.Errorf("%q is not %q", name, folder)
+	}
+	return err
+}
+
+// maxPointer is longer than any path.
+const maxPointer = 64 << 10
+
+// readPointer reads the path that a file of git's holds, seen from the file's folder. A build may have put anything
+// there: nothing but a regular file is waited for.
+func readPointer(name, prefix string) (string, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(fmt.Errorf("%q is no regular file", name), err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxPointer))
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
+	if !ok {
+		return "", fmt.Errorf("%q does not name a git directory", name)
+	}
+	if !filepath.IsAbs(path) { // worktree.useRelativePaths
+		path = filepath.Join(filepath.Dir(name), path)
+	}
+	return path, nil
+}
