@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // docs/probe.md is what people read: each of its examples is held, and each form of the language has one.
@@ -24,13 +26,19 @@ func TestDocumentedExamples(t *testing.T) {
 			continue
 		}
 		read++
+		if again, err := Parse(a.String()); err != nil || !cmp.Equal(a, again, sameTree) {
+			t.Errorf("%s\nis printed as %s\nwhich is read as %v, %v", text, a, again, err)
+		}
 		for _, c := range a.Outcomes {
 			forms = append(forms, fmt.Sprintf("%T", c.Outcome))
 		}
 	}
 	for _, o := range []Outcome{
-		Exits{}, ExitsNonZero{}, Succeeds{}, Fails{}, Prints{}, PrintsExactly{}, PrintsNothing{}, DoesNotPrint{}, PrintsLineMatching{},
-		PrintsLines{}, UsageMessage{}, ErrorMessage{}, Creates{}, Removes{}, Unchanged{}, Within{},
+		Exits{}, ExitsNonZero{}, Succeeds{}, Fails{}, DoesNotCrash{}, Within{},
+		Prints{}, PrintsOneOf{}, PrintsInOrder{}, PrintsTimes{}, PrintsExactly{}, PrintsNothing{}, PrintsSomething{}, DoesNotPrint{}, PrintsLine{},
+		PrintsLineMatching{}, NoLineMatching{}, PrintsLines{}, Line{}, Output{}, UsageMessage{}, ErrorMessage{}, PrintsVersion{}, PrintsSorted{},
+		PrintsJSON{}, PrintsSame{}, Creates{}, DoesNotCreate{}, CreatesNothing{}, Writes{}, Removes{}, Keeps{}, Unchanged{}, Changes{}, Exists{},
+		Missing{}, Holds{}, IsEmpty{}, HasMode{}, IsExecutable{}, HasLines{}, HoldsJSON{}, Answers{},
 	} {
 		if !slices.Contains(forms, fmt.Sprintf("%T", o)) {
 			t.Errorf("%T has no example", o)
@@ -43,6 +51,8 @@ func TestDocumentedExamples(t *testing.T) {
 		var e *NotUnderstood
 		if !errors.As(err, &e) {
 			t.Errorf("%s\nis read as %s", text, a)
+		} else if _, err := Parse(e.Nearest); err != nil {
+			t.Errorf("%s\nis near to %s\n%v", text, e.Nearest, err)
 		} else if e.Span.Pos != caret {
 			t.Errorf("%s\nstops at %d, not at %d: %v", text, e.Span.Pos, caret, err)
 		}

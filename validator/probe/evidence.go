@@ -84,3 +84,32 @@ func describe(e sandbox.Exit) string {
 		return "exit code " + strconv.Itoa(e.Code) + after + detail
 	}
 }
+
+// differing shows bytes from a little before the first that is not as the test's text, with a mark there.
+func differing(b []byte, t Test, limit int) string {
+	if t.Rel != Is && t.Rel != Begins || len(b) == 0 {
+		return quote(b, limit)
+	}
+	n := 0
+	for n < len(b) && n < len(t.Text) && b[n] == t.Text[n] {
+		n++
+	}
+	if n == 0 {
+		return quote(b, limit)
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	from := 0
+	if n > limit/3 {
+		from = n - limit/3
+		for from < n && !utf8.RuneStart(b[from]) {
+			from++
+		}
+	}
+	shown := quote(b[from:n], limit) + " | " + quote(b[n:], limit-min(limit/2, n-from))
+	if from > 0 {
+		shown = "…" + shown
+	}
+	return fmt.Sprintf("%s (they differ at |, byte %d)", shown, n+1)
+}

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +39,12 @@ type seen struct {
 	decoys        bool  // a decoy can show whether its end is the artifact's
 	codes         bool  // the assertion names an exit code
 	before, after map[string]sandbox.File
+	earlier       *ended   // the last command of the setup
+	listBefore    []string // below the directory, where the outcomes ask for it
+	listAfter     []string
+	listing       string // why there is no list
+	replies       map[string]reply
+	stopped       bool // by us, after it had answered
 }
 
 // judgement of one outcome. why says what was seen where it is met, beside how the command ended, and what was expected
@@ -64,7 +69,7 @@ func unverified(format string, args ...any) judgement {
 
 // judge decides all outcomes together: the worst of them counts.
 func (s *seen) judge(outcomes []Clause) judgement {
-	if !s.exit.Exited() {
+	if !s.exit.Exited() && !s.stopped {
 		return s.endedBadly(outcomes)
 	}
 	return s.worst(outcomes)
@@ -120,7 +125,8 @@ func (s *seen) endedBadly(outcomes []Clause) judgement {
 // early reports whether an outcome can come about before the command's end and then stands.
 func early(o Outcome) bool {
 	switch o := o.(type) {
-	case Prints, PrintsLineMatching, UsageMessage, ErrorMessage, Creates, Removes:
+	case Prints, PrintsOneOf, PrintsInOrder, PrintsLine, PrintsLineMatching, PrintsSomething, PrintsVersion, UsageMessage, ErrorMessage,
+		Creates, Removes, Exists, Answers:
 		return true
 	case Within:
 		return !o.Ends
@@ -175,11 +181,15 @@ func (s *seen) leans(tree *Assertion) bool {
 
 // positive reports whether an outcome is something that came about, beside an end.
 func positive(o Outcome) bool {
-	switch o.(type) {
-	case DoesNotPrint, PrintsNothing, Unchanged:
+	switch o := o.(type) {
+	case DoesNotPrint, PrintsNothing, NoLineMatching, Unchanged, Keeps, Missing, DoesNotCreate, CreatesNothing:
 		return false
+	case Output:
+		return !o.Not
+	case Holds:
+		return !o.Not
 	}
-	return !exit(o)
+	return !isEnd(o)
 }
 
 // failed decides "fails" and "exits non-zero": a code of the program's own that is not 0.
@@ -208,8 +218,8 @@ func (s *seen) absent(j judgement) judgement {
 }
 
 func (o Exits) judge(s *seen) judgement {
-	if s.exit.Code != o.Code {
-		return unmet("expected exit code %d, got %d", o.Code, s.exit.Code)
+	if !slices.Contains(o.Codes, s.exit.Code) {
+		return unmet("expected exit code %s, got %d", strings.TrimPrefix(o.String(), "exits "), s.exit.Code)
 	}
 	if j, own := s.own(); !own {
 		return j
@@ -219,7 +229,10 @@ func (o Exits) judge(s *seen) judgement {
 
 func (ExitsNonZero) judge(s *seen) judgement { return s.failed() }
 func (Fails) judge(s *seen) judgement        { return s.failed() }
-func (Succeeds) judge(s *seen) judgement     { return Exits{0}.judge(s) }
+func (Succeeds) judge(s *seen) judgement     { return Exits{[]int{0}}.judge(s) }
+
+// judge passes any code that the program ended with by itself.
+func (DoesNotCrash) judge(s *seen) judgement { return s.absent(met("")) }
 
 func (o Within) judge(s *seen) judgement {
 	took := s.exit.Elapsed.Round(time.Millisecond)
@@ -230,81 +243,5 @@ func (o Within) judge(s *seen) judgement {
 		return unmet("expected within %s, took %s", limit(o.Limit), took)
 	default:
 		return unverified("it ended after %s, which does not show whether that came within %s", took, limit(o.Limit))
-	}
-}
-
-func (o Creates) judge(s *seen) judgement {
-	before, after := s.before[o.Path], s.after[o.Path]
-	what := map[string]string{"": "path", "file": "file", "dir": "directory"}[o.Type]
-	name := quote([]byte(o.Path), 80)
-	switch {
-	case after.Type == "":
-		return unmet("expected the %s %s, nothing is there", what, name)
-	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
-		return notSeen(name)
-	case o.Type == "" && after.Type != "file" && after.Type != "dir":
-		return unverified("%s is a %s: only of a file or a directory can it be told that it is what was meant", name, after.Type)
-	case o.Type != "" && after.Type != o.Type:
-		return unmet("expected the %s %s, there is a %s", what, name, after.Type)
-	case before.Type != "":
-		return unmet("expected %s to be created, it was there before", name)
-	case o.Containing == "":
-		return met("created the %s %s", what, name)
-	case bytes.Contains(after.Content, []byte(o.Containing)):
-		return met("created the file %s containing %s", name, quote([]byte(o.Containing), 80))
-	case int64(len(after.Content)) < after.Size:
-		return unverified("not in the first %d of %d bytes of %s that were looked at: %s", len(after.Content), after.Size, name, quote([]byte(o.Containing), 80))
-	default:
-		return unmet("expected %s in %s, it holds %s", quote([]byte(o.Containing), 80), name, quote(after.Content, 160))
-	}
-}
-
-func (o Removes) judge(s *seen) judgement {
-	name := quote([]byte(o.Path), 80)
-	switch before, after := s.before[o.Path], s.after[o.Path]; {
-	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
-		return notSeen(name)
-	case before.Type == "":
-		return blocked("%s was not there before, so nothing shows that it is removed", name)
-	case o.Type != "" && before.Type != o.Type:
-		return blocked("%s was a %s before", name, before.Type)
-	case after.Type != "":
-		return unmet("expected %s to be gone, it is still there", name)
-	default:
-		return met("removed %s", name)
-	}
-}
-
-func (o Unchanged) judge(s *seen) judgement {
-	name := quote([]byte(o.Path), 80)
-	before, after := s.before[o.Path], s.after[o.Path]
-	switch {
-	case before.Type == sandbox.Unseen, after.Type == sandbox.Unseen:
-		return notSeen(name)
-	case before.Type == "":
-		return blocked("%s was not there before", name)
-	case before.Type != "file":
-		return unverified("%s is a %s: only of a file can it be told that it is unchanged", name, before.Type)
-	case after.Type != before.Type || after.Mode != before.Mode || after.Size != before.Size || !bytes.Equal(after.Content, before.Content) || after.Digest != before.Digest:
-		return unmet("expected %s unchanged, it was %s and is %s", name, file(before), file(after))
-	case before.Digest == "" && int64(len(before.Content)) < before.Size, before.Partial:
-		return unverified("only the first %d of %d bytes of %s were compared", len(before.Content), before.Size, name)
-	default:
-		return s.absent(met("%s is unchanged", name))
-	}
-}
-
-func notSeen(name string) judgement {
-	return unverified("what is at %s could not be looked at: a directory is shut, or a link leads out of the working directory", name)
-}
-
-func file(f sandbox.File) string {
-	switch f.Type {
-	case "":
-		return "gone"
-	case "file":
-		return fmt.Sprintf("a file with mode %04o and %d bytes %s", f.Mode, f.Size, quote(f.Content, 60))
-	default:
-		return "a " + f.Type
 	}
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,8 +16,12 @@ const (
 	code   // `...`: nothing in it is special
 	quoted // "...": Go's \n \t \r \\ \" and \xNN
 	comma
-	stop // a full stop at the end of a word
-	junk // begins like code or a quotation and is none
+	semi
+	colon  // a colon at the end of a word, a dash, an arrow
+	open   // a round bracket
+	closed // its partner
+	stop   // a full stop at the end of a word
+	junk   // begins like code or a quotation and is none
 )
 
 // token is one piece of an assertion. pos and end are offsets in bytes.
@@ -42,16 +47,13 @@ func lex(s string) []token {
 			t = lexCode(s, i)
 		case r == '"':
 			t = lexQuoted(s, i)
-		case r == ',':
-			t = token{kind: comma, text: ",", pos: i, end: i + 1}
+		case marks[r] != end:
+			t = token{kind: marks[r], text: s[i : i+size], pos: i, end: i + size}
 		default:
 			t = lexWord(s, i)
-			if t.end-t.pos > 1 && strings.HasSuffix(t.text, ".") {
-				dot := token{kind: stop, text: ".", pos: t.end - 1, end: t.end}
-				t.text, t.end = t.text[:len(t.text)-1], t.end-1
-				t.lower = lower(t.text)
-				list = append(list, t)
-				t = dot
+			if last := t.end - 1; last > t.pos && (s[last] == '.' || s[last] == ':') {
+				list = append(list, wordToken(s, t.pos, last))
+				t = token{kind: ends[s[last]], text: s[last:t.end], pos: last, end: t.end}
 			}
 		}
 		list = append(list, t)
@@ -60,17 +62,33 @@ func lex(s string) []token {
 	return append(list, token{kind: end, pos: len(s), end: len(s)})
 }
 
+// marks stand for themselves wherever they are, ends only at the end of a word or alone.
+var (
+	marks = map[rune]kind{',': comma, ';': semi, '(': open, ')': closed}
+	ends  = map[byte]kind{'.': stop, ':': colon}
+)
+
+// Words that set the outcomes apart from the command as a colon does.
+var dashes = []string{":", "-", "–", "—", "->", "=>", "→"}
+
 func lexWord(s string, pos int) token {
 	rest := s[pos:]
-	n := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`\",", r) })
+	n := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`\",;()", r) })
 	if n < 0 {
 		n = len(rest)
 	}
-	text := rest[:n]
-	if text == "." {
-		return token{kind: stop, text: text, pos: pos, end: pos + n}
+	t := wordToken(s, pos, pos+n)
+	switch {
+	case t.text == ".":
+		t.kind = stop
+	case slices.Contains(dashes, t.text):
+		t.kind = colon
 	}
-	return token{kind: word, text: text, lower: lower(text), pos: pos, end: pos + n}
+	return t
+}
+
+func wordToken(s string, pos, to int) token {
+	return token{kind: word, text: s[pos:to], lower: lower(s[pos:to]), pos: pos, end: to}
 }
 
 // lexCode reads a code span as Markdown does: it ends at a run of as many backticks as it began with. Where that is

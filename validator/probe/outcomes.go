@@ -2,8 +2,8 @@ package probe
 
 import (
 	"math"
-	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,33 +11,50 @@ import (
 
 const wantedOutcome = `an outcome such as "exits 0", "fails", "prints ` + "`text`" + `" or "creates the file ` + "`path`" + `"`
 
+// joint says how an outcome is joined to what stands before it.
+type joint int
+
+const (
+	deed   joint = iota
+	thing        // a thing follows and not a deed
+	undone       // a deed follows that is not done
+)
+
 // outcomes reads outcome {(, | and | with) outcome}.
-func (p *parser) outcomes() ([]Clause, bool) {
-	var list []Clause
-	with, more, ok := p.words("with"), true, true
-	for more {
+func (p *parser) outcomes(a *Assertion) bool {
+	if before := p.at(max(0, p.i-1)); p.is(colon) || before.kind == comma || before.lower == "then" || p.words("then") {
+		p.pronoun()
+	}
+	j := deed
+	if p.words("with") {
+		j = thing
+	}
+	for more := true; more; {
 		from := p.i
 		var found []Outcome
-		if len(list) > 0 && p.words("within") {
-			found, ok = p.within(list[len(list)-1].Outcome)
-		} else {
-			found, ok = p.outcome(with)
+		ok, timed := true, false
+		if len(a.Outcomes) > 0 {
+			found, timed, ok = p.inTime(a.Outcomes[len(a.Outcomes)-1].Outcome)
+		}
+		if ok && !timed {
+			found, ok = p.outcome(j)
 		}
 		if !ok {
-			return nil, false
+			return false
 		}
-		list = p.clauses(list, from, found)
-		if from = p.i; p.words("within") {
-			if found, ok = p.within(found[len(found)-1]); !ok {
-				return nil, false
-			}
-			list = p.clauses(list, from, found)
+		a.Outcomes = p.clauses(a.Outcomes, from, found)
+		from = p.i
+		if found, timed, ok = p.inTime(found[len(found)-1]); timed && ok {
+			a.Outcomes = p.clauses(a.Outcomes, from, found)
 		}
-		if more, with, ok = p.connector(); !ok {
-			return nil, false
+		if !ok || !p.bracket(a) {
+			return false
+		}
+		if more, j, ok = p.connector(); !ok {
+			return false
 		}
 	}
-	return list, true
+	return true
 }
 
 // clauses adds what was read since the token at from.
@@ -49,132 +66,307 @@ func (p *parser) clauses(list []Clause, from int, found []Outcome) []Clause {
 	return list
 }
 
-// connector reads what joins two outcomes: a comma, "and", "with", ", and", "and with", each with an "it" that stands
-// for the command. "then" claims an order, which is true by itself only of the command's end.
-func (p *parser) connector() (more, with, ok bool) {
-	apart := p.is(comma)
-	and := p.words("and")
-	then := p.words("then")
-	if then {
-		save := p.i
-		p.words("it")
-		if t := p.at(p.i); t.lower != "exits" && t.lower != "succeeds" && t.lower != "fails" {
-			p.refuse(p.i, `after "then" the command's end, because no other order can be seen`)
-			return false, false, false
-		}
-		p.i = save
+// bracket reads (exit code N).
+func (p *parser) bracket(a *Assertion) bool {
+	from := p.i
+	if !p.is(open) {
+		return true
 	}
-	if (apart || and || then) && p.words("it") {
-		return true, false, true
+	p.any("with exit code|with exit status|with code|exit code|exit status|exit|code|status")
+	o, ok := p.exitCode()
+	if !ok {
+		return false
 	}
-	if !then {
-		with = p.words("with")
+	if !p.is(closed) {
+		p.miss(p.i, `")"`)
+		return false
 	}
-	return apart || and || then || with, with, true
+	a.Outcomes = p.clauses(a.Outcomes, from, []Outcome{o})
+	return true
 }
 
-// outcome reads one outcome; a list of texts is several. After "with" it is a thing and not a deed.
-func (p *parser) outcome(with bool) ([]Outcome, bool) {
-	one := func(o Outcome, ok bool) ([]Outcome, bool) { return []Outcome{o}, ok }
-	if o, found, ok := p.message(); found {
-		return one(o, ok)
-	}
-	if with {
-		if p.any("an exit code", "exit code", "an exit status", "exit status", "code", "status") {
-			return one(p.exitCode())
+func (p *parser) pronoun() bool { return p.any("it|the command|the program|the tool|this") }
+
+// connector reads what joins two outcomes: a comma, "and", "but", "with", "without", a semicolon, a full stop before
+// "It". "then" claims an order, which is true by itself only of the command's end.
+func (p *parser) connector() (more bool, j joint, ok bool) {
+	save := p.i
+	if p.is(stop) {
+		if p.pronoun() || p.at(p.i).kind == word && p.subjectFollows() {
+			return true, deed, true
 		}
-		p.miss(p.i, `"a usage message", "an error message" or "exit code N"`)
-		return nil, false
+		p.i = save
+		return false, deed, true
 	}
+	apart := p.is(comma) || p.is(semi)
+	comes := p.any("and|but")
+	circumstance := p.at(p.i).lower == "when" || p.at(p.i).lower == "if" || p.at(p.i).lower == "given"
+	then := p.words("then")
+	also := p.words("also")
 	switch {
-	case p.words("exits"):
-		return one(p.exits())
-	case p.words("succeeds"):
-		return one(Succeeds{}, true)
-	case p.words("fails"):
-		return one(Fails{}, true)
-	case p.any("prints", "outputs"):
-		return p.prints()
-	case p.any("does not print", "doesn't print", "does not output", "doesn't output"):
-		text, ok := p.text()
-		to := p.stream()
-		return one(DoesNotPrint{text, to}, ok)
-	case p.words("creates"):
-		return one(p.creates())
-	case p.words("removes"):
-		typ, path, ok := p.entry()
-		return one(Removes{typ, path}, ok)
-	case p.words("leaves"):
-		p.words("the file")
+	case circumstance && apart && !comes:
+		p.i = save
+		return false, deed, true
+	case then:
 		at := p.i
-		path, dir, ok := p.path()
-		if dir {
-			p.refuse(at, "a file: only of a file can it be told that it is unchanged")
-			return nil, false
+		p.pronoun()
+		if t := p.at(p.i); t.lower != "exits" && t.lower != "succeeds" && t.lower != "fails" {
+			p.refuse(p.i, `after "then" the command's end, because no other order can be seen`)
+			return false, deed, false
 		}
-		if ok && !p.words("unchanged") {
-			p.miss(p.i, `"unchanged"`)
-			ok = false
+		p.i = at
+	}
+	joined := apart || comes || then
+	switch {
+	case joined && p.pronoun():
+		p.words("also")
+		return true, deed, true
+	case !then && !also && p.words("without"):
+		return true, undone, true
+	case !then && !also && p.words("with"):
+		return true, thing, true
+	case joined || also:
+		return true, deed, true
+	}
+	return false, deed, true
+}
+
+// outcome reads one outcome; a list of texts is several.
+func (p *parser) outcome(j joint) ([]Outcome, bool) {
+	if j == thing {
+		return p.thing()
+	}
+	if j == deed {
+		for _, part := range []func() ([]Outcome, got){p.codeSubject, p.lineSubject, p.streamSubject, p.fileSubject, p.message, p.silence} {
+			if list, g := part(); g != no {
+				return list, g == yes
+			}
 		}
-		return one(Unchanged{path}, ok)
-	case p.any("finishes within", "ends within"):
-		return p.within(Succeeds{})
+	}
+	f, not := p.mood(j)
+	for _, part := range []func(form, bool) ([]Outcome, got){p.ending, p.printing, p.filing, p.serving} {
+		if list, g := part(f, not); g != no {
+			return list, g == yes
+		}
 	}
 	p.miss(p.i, wantedOutcome)
 	return nil, false
 }
 
-func exit(o Outcome) bool {
+// form is the form of a verb.
+type form int
+
+const (
+	finite form = iota // exits
+	base               // exit
+	gerund             // exiting
+)
+
+// mood reads what stands in front of a verb, and whether that turns its meaning around.
+func (p *parser) mood(j joint) (f form, not bool) {
+	switch {
+	case j == undone:
+		return gerund, true
+	case p.any("does not|doesn't|should not|shouldn't|must not|mustn't|shall not|will not|won't"):
+		return base, true
+	case p.any("should|must|shall|will|has to|is expected to"):
+		return base, false
+	}
+	return finite, false
+}
+
+// verb reads one of several verbs, separated by |, in this form. A second word of one stays as it is.
+func (p *parser) verb(f form, verbs string) bool {
+	for _, v := range strings.Split(verbs, "|") {
+		first, rest, _ := strings.Cut(v, " ")
+		if p.words(inflect(first, f) + " " + rest) {
+			return true
+		}
+	}
+	return false
+}
+
+func inflect(v string, f form) string {
+	last := v[len(v)-1]
+	vowel := len(v) > 1 && strings.IndexByte("aeiou", v[len(v)-2]) >= 0
+	switch {
+	case f == base:
+		return v
+	case f == finite && (strings.HasSuffix(v, "sh") || strings.HasSuffix(v, "ch") || last == 'o'):
+		return v + "es"
+	case f == finite && last == 'y' && !vowel:
+		return v[:len(v)-1] + "ies"
+	case f == finite:
+		return v + "s"
+	case last == 'e':
+		return v[:len(v)-1] + "ing"
+	}
+	return v + "ing"
+}
+
+func isEnd(o Outcome) bool {
 	switch o.(type) {
-	case Exits, ExitsNonZero, Succeeds, Fails:
+	case Exits, ExitsNonZero, Succeeds, Fails, DoesNotCrash:
 		return true
 	}
 	return false
 }
 
-// message reads a usage message or [with] an error message, with the stream.
-func (p *parser) message() (o Outcome, found, ok bool) {
-	save := p.i
-	p.any("prints", "outputs")
+// ending reads what a command's end is said to be.
+func (p *parser) ending(f form, not bool) ([]Outcome, got) {
+	one := func(o Outcome, ok bool) ([]Outcome, got) { return []Outcome{o}, gotten(ok) }
+	from := p.i
 	switch {
-	case p.any("a usage message", "the usage message"):
-		return UsageMessage{p.stream()}, true, true
-	case p.words("an error message"):
-		at := p.i
-		if p.stream() == Stdout {
-			p.refuse(at, "an error message on stderr: what stands on stdout is no error message")
-			return nil, true, false
-		}
-		return ErrorMessage{}, true, true
+	case p.verb(f, "exit|terminate"), p.verb(f, "return") && p.returnsCode(), p.verb(f, "finish|end|complete") && p.at(p.i).lower == "with":
+		return one(p.exits(not))
 	}
-	p.i = save
-	return nil, false, true
+	p.i = from
+	switch {
+	case p.verb(f, "succeed"):
+		return one([]Outcome{Succeeds{}, Fails{}}[btoi(not)], true)
+	case p.verb(f, "fail|error out|error"):
+		return one([]Outcome{Fails{}, Succeeds{}}[btoi(not)], true)
+	case not && p.verb(f, "crash"):
+		return one(DoesNotCrash{}, true)
+	case !not && (f == finite && p.any("is rejected|is refused") || f == base && p.any("be rejected|be refused")):
+		return one(Fails{}, true)
+	case !not && p.verb(f, "finish|end|complete|return|take|terminate|run"):
+		list, timed, ok := p.inTime(Succeeds{})
+		if ok && !timed {
+			p.miss(p.i, `"within" and a time`)
+		}
+		return list, gotten(ok && timed)
+	}
+	return nil, no
 }
 
-func (p *parser) exits() (Outcome, bool) {
-	if p.any("non-zero", "nonzero", "with a non-zero exit code", "with a non-zero exit status", "with a non-zero code", "with a non-zero status") {
-		return ExitsNonZero{}, true
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	if !p.any("with exit code", "with exit status", "with code", "with status") {
+	return 0
+}
+
+// returnsCode looks whether what is returned is an exit code and nothing that is printed.
+func (p *parser) returnsCode() bool {
+	t := p.at(p.i)
+	switch t.lower {
+	case "exit", "code", "status", "with", "non-zero", "nonzero", "zero":
+		return true
+	case "an", "a", "the":
+		next := p.at(p.i + 1).lower
+		return next == "exit" || next == "non-zero" || next == "nonzero" || next == "error" && p.at(p.i+2).lower == "code"
+	}
+	return t.kind == word && digits.MatchString(t.text)
+}
+
+const (
+	nonZero = "non-zero|nonzero"
+	ofCode  = " exit code| exit status| return code| status code| code| status| value"
+)
+
+// exits reads what follows "exits".
+func (p *parser) exits(not bool) (Outcome, bool) {
+	at := p.i
+	var o Outcome
+	switch {
+	case p.words("successfully"):
+		o = Succeeds{}
+	case p.any("with an error code|with an error status|an error code"):
+		o = ExitsNonZero{}
+	case p.words("with an error") && p.at(p.i).lower != "message":
+		o = Fails{}
+	default:
+		p.i = at
 		p.words("with")
+		var ok bool
+		if o, ok = p.codeWords(); !ok {
+			return nil, false
+		}
 	}
+	if !not {
+		return o, true
+	}
+	switch o := o.(type) {
+	case Succeeds:
+		return Fails{}, true
+	case Exits:
+		if slices.Equal(o.Codes, []int{0}) {
+			return ExitsNonZero{}, true
+		}
+	}
+	p.refuse(at, "0 or the code that is meant: every other one would be right")
+	return nil, false
+}
+
+// codeWords reads [a|an|the] [non-zero] [exit] code N.
+func (p *parser) codeWords() (Outcome, bool) {
+	p.any("an|a|the")
+	nonzero, zero := p.any(nonZero), p.words("zero")
+	p.any("exit code|exit status|return code|status code|code|status")
+	switch {
+	case nonzero:
+		return ExitsNonZero{}, true
+	case zero:
+		return Exits{[]int{0}}, true
+	}
+	p.words("of")
 	return p.exitCode()
 }
 
+// exitCode reads N [or M...], "non-zero" or "zero".
 func (p *parser) exitCode() (Outcome, bool) {
-	n, ok := p.number()
-	if !ok || n > 255 {
-		p.miss(p.i, "an exit code from 0 to 255")
-		return nil, false
+	switch {
+	case p.any(nonZero):
+		return ExitsNonZero{}, true
+	case p.words("zero"):
+		return Exits{[]int{0}}, true
 	}
-	p.i++
-	return Exits{n}, true
+	var codes []int
+	for {
+		n, ok := p.digits()
+		if !ok || n > 255 {
+			p.miss(p.i, "an exit code from 0 to 255")
+			return nil, false
+		}
+		if slices.Contains(codes, n) {
+			p.refuse(p.i, "each exit code once")
+			return nil, false
+		}
+		p.i++
+		codes = append(codes, n)
+		save := p.i
+		apart := p.is(comma)
+		or := p.words("or")
+		if _, ok := p.digits(); !ok && or {
+			continue // which says what is missing
+		} else if !ok || !or && !(apart && p.orFollows()) {
+			p.i = save
+			return Exits{codes}, true
+		}
+	}
+}
+
+// orFollows looks whether the number here is one of several, the last behind "or".
+func (p *parser) orFollows() bool {
+	for i := p.i; ; i += 2 {
+		if !digits.MatchString(p.at(i).text) {
+			return false
+		}
+		if i++; p.at(i).kind != comma {
+			return p.at(i).lower == "or"
+		}
+		if p.at(i+1).lower == "or" {
+			return true
+		}
+		i--
+	}
 }
 
 var digits = regexp.MustCompile(`^[0-9]{1,6}$`)
 
-// number looks at a number and leaves it there.
-func (p *parser) number() (int, bool) {
+// digits looks at a number and leaves it there.
+func (p *parser) digits() (int, bool) {
 	t := p.at(p.i)
 	if t.kind != word && t.kind != code || !digits.MatchString(t.text) {
 		return 0, false
@@ -183,200 +375,64 @@ func (p *parser) number() (int, bool) {
 	return n, err == nil
 }
 
-func (p *parser) prints() ([]Outcome, bool) {
-	switch {
-	case p.words("nothing"):
-		return []Outcome{PrintsNothing{p.stream()}}, true
-	case p.words("a line matching"):
-		return p.matching()
-	}
-	if n, ok := p.lines(); ok {
-		return []Outcome{PrintsLines{n, p.stream()}}, true
-	}
-	if p.words("exactly") {
-		if n, ok := p.lines(); ok {
-			return []Outcome{PrintsLines{n, p.stream()}}, true
-		}
-		text, ok := p.text()
-		if !ok {
-			return nil, false
-		}
-		return []Outcome{PrintsExactly{text, p.stream()}}, true
-	}
-	return p.texts()
-}
-
-func (p *parser) lines() (int, bool) {
+// codeSubject reads "[the] exit code is N".
+func (p *parser) codeSubject() ([]Outcome, got) {
 	save := p.i
-	if n, ok := p.number(); ok && n > 0 {
-		p.i++
-		if n == 1 && p.words("line") || n != 1 && p.words("lines") {
-			return n, true
-		}
-		p.miss(p.i, `"lines"`)
+	p.any("the|its|an|a")
+	if !p.any("exit code|exit status|return code") {
+		p.i = save
+		return nil, no
 	}
-	p.i = save
-	return 0, false
-}
-
-// texts reads `a`, `b` and `c` [to stdout] [and `d` to stderr]. A stream holds for the texts before it, and then each
-// group has to name its own.
-func (p *parser) texts() ([]Outcome, bool) {
-	var list []Outcome
-	named := false
-	for {
-		var group []string
-		for {
-			text, ok := p.text()
-			if !ok {
-				return nil, false
-			}
-			group = append(group, text)
-			if !p.another() {
-				break
-			}
-		}
-		at := p.i
-		to := p.stream()
-		if named && to == AnyStream {
-			p.refuse(at, `"to stdout" or "to stderr" here too`)
-			return nil, false
-		}
-		for _, text := range group {
-			list = append(list, Prints{text, to})
-		}
-		if to == AnyStream || !p.another() {
-			return list, true
-		}
-		named = true
+	is, not := p.copula()
+	if !is {
+		p.is(colon)
+		p.words("of")
 	}
-}
-
-// another reads what stands before one more text of a list, and leaves everything where none follows.
-func (p *parser) another() bool {
-	save := p.i
-	apart := p.is(comma)
-	and := p.words("and")
-	if k := p.at(p.i).kind; (apart || and) && (k == code || k == quoted) {
-		return true
-	}
-	p.i = save
-	return false
-}
-
-func (p *parser) matching() ([]Outcome, bool) {
-	t := p.at(p.i)
-	pattern, fold := strings.CutSuffix(t.text, "/i")
-	if !fold {
-		pattern, _ = strings.CutSuffix(t.text, "/")
-	}
-	if t.kind != code || len(pattern) < 2 || pattern[0] != '/' || len(pattern) == len(t.text) {
-		p.miss(p.i, "a regular expression in backticks, like `/^v[0-9]+/`")
-		return nil, false
-	}
-	o := PrintsLineMatching{Pattern: pattern[1:], Fold: fold}
-	if _, err := o.compile(); err != nil {
-		p.refuse(p.i, "a regular expression of Go: "+err.Error())
-		return nil, false
-	}
-	p.i++
-	o.To = p.stream()
-	return []Outcome{o}, true
-}
-
-func (o PrintsLineMatching) compile() (*regexp.Regexp, error) {
-	if o.Fold {
-		return regexp.Compile("(?i)" + o.Pattern)
-	}
-	return regexp.Compile(o.Pattern)
-}
-
-func (p *parser) stream() Stream {
-	switch {
-	case p.any("to stdout", "on stdout", "to standard output", "on standard output"):
-		return Stdout
-	case p.any("to stderr", "on stderr", "to standard error", "on standard error"):
-		return Stderr
-	}
-	return AnyStream
-}
-
-func (p *parser) noun() string {
-	switch {
-	case p.any("the file", "a file", "file"):
-		return "file"
-	case p.any("the directory", "a directory", "directory"):
-		return "dir"
-	}
-	return ""
-}
-
-func (p *parser) creates() (Outcome, bool) {
 	at := p.i
-	typ, name, ok := p.entry()
-	if !ok {
-		return nil, false
-	}
-	o := Creates{Type: typ, Path: name}
-	if p.words("containing") {
-		if typ == "dir" {
-			p.refuse(at, "a file: a directory contains no text")
-			return nil, false
+	o, ok := p.exitCode()
+	if ok && not {
+		if e, isCode := o.(Exits); !isCode || !slices.Equal(e.Codes, []int{0}) {
+			p.refuse(at, "0 or the code that is meant: every other one would be right")
+			return nil, bad
 		}
-		o.Type = "file"
-		o.Containing, ok = p.text()
+		o = ExitsNonZero{}
 	}
-	return o, ok
+	return []Outcome{o}, gotten(ok)
 }
 
-// entry reads [the file|directory] and a path, which may say by itself that it is a directory.
-func (p *parser) entry() (typ, name string, ok bool) {
-	typ = p.noun()
-	at := p.i
-	name, dir, ok := p.path()
+// copula reads "is" and its like.
+func (p *parser) copula() (is, not bool) {
 	switch {
-	case dir && typ == "file":
-		p.refuse(at, "the path of a file: a slash at the end means a directory")
-		return "", "", false
-	case dir:
-		typ = "dir"
+	case p.any("is not|isn't|should not be|must not be|shall not be|will not be"):
+		return true, true
+	case p.any("is|should be|must be|shall be|will be"):
+		return true, false
 	}
-	return typ, name, ok
-}
-
-// path reads a path below the command's working directory, which is the only place where both looks can be sure to
-// see what the command did. dir: it can only be a directory's.
-func (p *parser) path() (name string, dir, ok bool) {
-	at := p.i
-	s, ok := p.text()
-	if !ok {
-		return "", false, false
-	}
-	clean := path.Clean(s)
-	if path.IsAbs(s) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(s, "*?[]{}~$\x00") {
-		p.refuse(at, "a path below the working directory, without wildcards")
-		return "", false, false
-	}
-	final := s[strings.LastIndex(s, "/")+1:]
-	return clean, final == "" || final == "." || final == "..", true
+	return false, false
 }
 
 var amount = regexp.MustCompile(`^([0-9]{1,6}(?:\.[0-9]{1,3})?)([a-z]*)$`)
 
 var units = map[string]time.Duration{
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
-	"s": time.Second, "second": time.Second, "seconds": time.Second,
+	"s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
 	"minute": time.Minute, "minutes": time.Minute,
 }
 
-// within reads a limit for the outcome before it. Of the command's end it is always true or false; another outcome may
-// come about earlier.
-func (p *parser) within(of Outcome) ([]Outcome, bool) {
+// inTime reads "within" and a time, if that is there. Of the command's end it is always true or false; another outcome
+// may come about earlier.
+func (p *parser) inTime(of Outcome) (list []Outcome, found, ok bool) {
+	if !p.any("within|in less than|in under|in at most|in no more than|less than|at most|under") {
+		return nil, false, true
+	}
 	t := p.at(p.i)
 	m := amount.FindStringSubmatch(t.lower)
+	if t.lower == "a" || t.lower == "one" {
+		m = []string{"", "1", ""}
+	}
 	if m == nil {
 		p.miss(p.i, "a time such as 2s or 500ms")
-		return nil, false
+		return nil, true, false
 	}
 	unit := m[2]
 	if unit == "" {
@@ -387,9 +443,9 @@ func (p *parser) within(of Outcome) ([]Outcome, bool) {
 	d := time.Duration(math.Round(value*float64(units[unit])/1e6)) * time.Millisecond
 	if err != nil || d <= 0 {
 		p.miss(p.i, "a time such as 2s or 500ms")
-		return nil, false
+		return nil, true, false
 	}
 	p.i++
 	w, within := of.(Within)
-	return []Outcome{Within{Limit: d, Ends: exit(of) || within && w.Ends}}, true
+	return []Outcome{Within{Limit: d, Ends: isEnd(of) || within && w.Ends}}, true, true
 }

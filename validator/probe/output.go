@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -129,7 +128,7 @@ func (o PrintsNothing) judge(s *seen) judgement {
 }
 
 func (o PrintsLineMatching) judge(s *seen) judgement {
-	re, err := o.compile()
+	re, err := Test{Text: o.Pattern, Fold: o.Fold}.compile()
 	if err != nil {
 		return unverified("%v", err)
 	}
@@ -163,19 +162,6 @@ func (ErrorMessage) judge(s *seen) judgement {
 	})
 	if words, only := line(s.stream(Stderr).data, shell); only && j.status == verdict.Unmet {
 		return unverified("the only error message is the shell's: %s", quote(words, 160))
-	}
-	return j
-}
-
-func (o PrintsLines) judge(s *seen) judgement {
-	expected := strings.TrimPrefix(o.String(), "prints ")
-	j := s.whole(o.To, expected, func(b []byte) bool { return count(b) == o.N })
-	if j.status == verdict.Unmet {
-		var counts []string
-		for _, x := range s.streams(o.To) {
-			counts = append(counts, fmt.Sprintf("%d on %s", count(x.data), x.name))
-		}
-		j.why = fmt.Sprintf("%s (%s)", j.why, strings.Join(counts, ", "))
 	}
 	return j
 }

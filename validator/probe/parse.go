@@ -4,31 +4,72 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/width"
 )
 
 // NotUnderstood says why an assertion cannot be checked by a program. Its text is for people.
 type NotUnderstood struct {
-	Span   Span   // the first thing that could not be read; empty at the end of the text
-	Words  string // the text from there on
-	Wanted string // what would have been read there
+	Text    string // the assertion
+	Span    Span   // the first thing that could not be read; empty at the end of the text
+	Words   string // the text from there on
+	Wanted  string // what would have been read there
+	Nearest string // an assertion that is read and is like this one; what it says is another thing
 }
 
 func (e *NotUnderstood) Error() string {
-	if e.Words == "" {
-		return "not understood: the sentence ends where " + e.Wanted + " should follow"
+	text := "not understood: the sentence ends where " + e.Wanted + " should follow"
+	if e.Words != "" {
+		text = fmt.Sprintf("not understood from %s: expected %s", quote([]byte(e.Words), 120), e.Wanted)
 	}
-	return fmt.Sprintf("not understood from %s: expected %s", quote([]byte(e.Words), 120), e.Wanted)
+	return text + "; the nearest that is read: " + safe(e.Nearest, 200)
 }
+
+// Caret shows the assertion with a caret under the first word that was not understood, what was expected there and the
+// nearest form, on lines of their own.
+func (e *NotUnderstood) Caret() string {
+	line, column := pointed(e.Text, e.Span.Pos)
+	return fmt.Sprintf("%s\n%s^ expected %s\nnearest: %s\n", line, strings.Repeat(" ", column), e.Wanted, safe(e.Nearest, 1000))
+}
+
+// pointed shows a text as one safe line, and the column in it of a place in the text.
+func pointed(text string, pos int) (line string, column int) {
+	before, after := safe(text[:pos], len(text)), safe(text[pos:], len(text))
+	for _, r := range before {
+		column++
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			column++
+		} else if unicode.In(r, unicode.Mn, unicode.Me) {
+			column--
+		}
+	}
+	return before + after, column
+}
+
+// mostWanted bounds how many things are named that could stand at one place.
+const mostWanted = 4
 
 // Parse reads an assertion. It is understood completely or not at all: the error is a *NotUnderstood.
 func Parse(text string) (*Assertion, error) {
+	a, e := parse(text)
+	if a != nil {
+		return a, nil
+	}
+	e.Nearest = nearest(text, e.Span.Pos)
+	return nil, e
+}
+
+func parse(text string) (*Assertion, *NotUnderstood) {
 	p := &parser{tokens: lex(text)}
 	a := p.assertion()
 	if a != nil {
 		return a, nil
 	}
 	t := p.tokens[p.far]
-	e := &NotUnderstood{Span: Span{t.pos, t.end}, Words: strings.TrimSpace(text[t.pos:]), Wanted: strings.Join(p.wanted, " or ")}
+	wanted := p.wanted[:min(len(p.wanted), mostWanted)]
+	e := &NotUnderstood{Text: text, Span: Span{t.pos, t.end}, Words: strings.TrimSpace(text[t.pos:]), Wanted: strings.Join(wanted, " or ")}
 	if t.kind == junk {
 		e.Wanted = "a text that can be read: " + t.text
 	}
@@ -42,6 +83,23 @@ type parser struct {
 	i      int
 	far    int
 	wanted []string // there
+	twice  int      // the token that said so, from 1; 0: none
+}
+
+// got is what became of a part of a sentence that may be left out.
+type got int
+
+const (
+	no  got = iota // it does not begin here; the position is as it was
+	yes            // it was read
+	bad            // it begins here and cannot be read; why was noted
+)
+
+func gotten(ok bool) got {
+	if ok {
+		return yes
+	}
+	return bad
 }
 
 func (p *parser) at(i int) token { return p.tokens[min(i, len(p.tokens)-1)] }
@@ -61,6 +119,12 @@ func (p *parser) refuse(i int, wanted string) {
 	p.far, p.wanted = min(i, len(p.tokens)-1), []string{wanted}
 }
 
+// missed is miss for a part that began.
+func (p *parser) missed(i int, wanted string) got {
+	p.miss(i, wanted)
+	return bad
+}
+
 func (p *parser) is(k kind) bool {
 	if p.at(p.i).kind != k {
 		return false
@@ -69,44 +133,47 @@ func (p *parser) is(k kind) bool {
 	return true
 }
 
+// phrases holds what any was asked for, taken apart: a sentence is asked for the same ones again and again.
+var phrases sync.Map
+
+func apart(list string) [][]string {
+	if known, ok := phrases.Load(list); ok {
+		return known.([][]string)
+	}
+	var all [][]string
+	for _, s := range strings.Split(list, "|") {
+		all = append(all, strings.Fields(s))
+	}
+	phrases.Store(list, all)
+	return all
+}
+
 // words reads a phrase, one word after the other.
-func (p *parser) words(phrase string) bool {
-	for k, w := range strings.Fields(phrase) {
+func (p *parser) words(phrase string) bool { return p.phrase(apart(phrase)[0]) }
+
+func (p *parser) phrase(list []string) bool {
+	telling := false // small words begin too many phrases to tell what was meant
+	for k, w := range list {
 		if t := p.at(p.i + k); t.kind != word || t.lower != w {
-			if k > 0 {
-				p.miss(p.i+k, fmt.Sprintf("%q", w))
+			if telling {
+				p.miss(p.i+k, `"`+w+`"`)
 			}
 			return false
 		}
+		telling = telling || !slices.Contains(small, w)
 	}
-	p.i += len(strings.Fields(phrase))
+	p.i += len(list)
 	return true
 }
 
-// any reads one of several phrases. A phrase stands before those that it begins with.
-func (p *parser) any(phrases ...string) bool {
-	for _, s := range phrases {
-		if p.words(s) {
-			return true
-		}
-	}
-	return false
+// any reads one of several phrases, separated by |. A phrase stands before those that it begins with.
+func (p *parser) any(phrases string) bool {
+	return slices.ContainsFunc(apart(phrases), p.phrase)
 }
 
 func (p *parser) assertion() *Assertion {
 	a := &Assertion{}
-	var ok bool
-	if p.words("after") {
-		if a.Setup, a.Command, ok = p.setup(); !ok {
-			return nil
-		}
-	} else if a.Command, ok = p.command(); !ok {
-		return nil
-	}
-	if a.Input, ok = p.input(); !ok {
-		return nil
-	}
-	if a.Outcomes, ok = p.outcomes(); !ok {
+	if !p.head(a) || !p.outcomes(a) || !p.tail(a) || !p.settle(a) {
 		return nil
 	}
 	p.is(stop)
@@ -117,102 +184,39 @@ func (p *parser) assertion() *Assertion {
 	return a
 }
 
-// command reads [running] `cmd`.
-func (p *parser) command() (Command, bool) {
-	p.words("running")
-	t := p.at(p.i)
-	text := strings.TrimSpace(t.text)
-	if t.kind != code || text == "" {
-		p.miss(p.i, "a command in backticks")
-		return Command{}, false
+// settle looks at what the parts of a sentence are to each other.
+func (p *parser) settle(a *Assertion) bool {
+	slices.Sort(a.Env)
+	if p.twice > 0 {
+		for _, c := range a.Outcomes {
+			switch o := c.Outcome.(type) {
+			case Succeeds, PrintsSame, Unchanged:
+				continue
+			case Exits:
+				if slices.Equal(o.Codes, []int{0}) {
+					continue
+				}
+			}
+			p.refuse(p.twice, "which of the two runs is meant: after `command`, `command` ...")
+			return false
+		}
 	}
-	if _, err := read(text); err != nil {
-		p.refuse(p.i, "a command that a POSIX shell can read: "+err.Error())
-		return Command{}, false
+	served := len(requests(a)) > 0
+	for _, c := range a.Outcomes {
+		if served && !early(c.Outcome) {
+			p.refuse(p.tokenAt(c.Span.Pos), "another assertion for this: a server is stopped when it has answered, so nothing is known of its end")
+			return false
+		}
+		if _, same := c.Outcome.(PrintsSame); same && len(a.Setup) == 0 {
+			p.refuse(p.tokenAt(c.Span.Pos), "the output of another command: after `command`, ...")
+			return false
+		}
 	}
-	p.i++
-	return Command{Text: text, Span: Span{t.pos, t.end}}, true
+	return true
 }
 
-// setup reads the commands after "after", and the one they prepare: the last, set apart by nothing but a comma.
-func (p *parser) setup() (before []Command, main Command, ok bool) {
-	apart := false
-	for {
-		c, ok := p.command()
-		if !ok {
-			return nil, Command{}, false
-		}
-		save := p.i
-		isComma := p.is(comma)
-		and := p.words("and")
-		then := p.words("then")
-		if (isComma || and) && p.commandFollows() {
-			before, apart = append(before, c), isComma && !and && !then
-			continue
-		}
-		if isComma || and {
-			p.miss(p.i, "a command in backticks")
-		}
-		p.i = save
-		if !apart {
-			p.miss(p.i, `"," and the command to look at`)
-			return nil, Command{}, false
-		}
-		return before, c, true
-	}
-}
-
-func (p *parser) commandFollows() bool {
-	i := p.i
-	if p.at(i).lower == "running" {
-		i++
-	}
-	return p.at(i).kind == code
-}
-
-// input reads what is said about standard input, if anything is. Commas around it are decoration.
-func (p *parser) input() (Input, bool) {
-	save := p.i
-	apart := p.is(comma)
-	in, found, ok := p.inputPhrase()
-	switch {
-	case !ok:
-		return Input{}, false
-	case !found:
-		p.i = save
-		return Input{}, true
-	}
-	if apart {
-		if !p.is(comma) {
-			p.miss(p.i, `","`)
-			return Input{}, false
-		}
-		return in, true
-	}
-	p.is(comma)
-	return in, true
-}
-
-func (p *parser) inputPhrase() (in Input, found, ok bool) {
-	switch {
-	case p.any("with empty input", "with empty stdin", "with an empty input", "with an empty stdin"):
-		return Input{Given: true}, true, true
-	case p.any("with no input", "with no stdin"):
-		return Input{}, true, true
-	case p.words("with input"):
-		text, ok := p.text()
-		p.any("on stdin", "on standard input")
-		return Input{Given: true, Text: text}, true, ok
-	case p.words("given"):
-		text, ok := p.text()
-		if ok && !p.any("on stdin", "on standard input") {
-			p.miss(p.i, `"on stdin"`)
-			ok = false
-		}
-		return Input{Given: true, Text: text}, true, ok
-	default:
-		return Input{}, false, true
-	}
+func (p *parser) tokenAt(pos int) int {
+	return max(0, slices.IndexFunc(p.tokens, func(t token) bool { return t.pos >= pos }))
 }
 
 // text reads `text` or "text".
@@ -230,4 +234,9 @@ func (p *parser) text() (string, bool) {
 		return t.text, true
 	}
 	return "", false
+}
+
+func (p *parser) isText(i int) bool {
+	k := p.at(i).kind
+	return k == code || k == quoted
 }

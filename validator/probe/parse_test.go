@@ -21,6 +21,8 @@ func tree(cmd string, outcomes ...Outcome) *Assertion {
 	return a
 }
 
+func exits(codes ...int) Exits { return Exits{codes} }
+
 func (a *Assertion) after(setup ...string) *Assertion {
 	for _, s := range setup {
 		a.Setup = append(a.Setup, Command{Text: s})
@@ -38,32 +40,32 @@ func TestParse(t *testing.T) {
 		text string
 		want *Assertion
 	}{
-		{"`a` exits 0", tree("a", Exits{0})},
-		{"`a -x` exits 2.", tree("a -x", Exits{2})},
-		{"Running `a` exits 1", tree("a", Exits{1})},
-		{"running ` a ` exits with code 3 .", tree("a", Exits{3})},
-		{"`a` exits with exit code 4", tree("a", Exits{4})},
-		{"`a` EXITS with status 5", tree("a", Exits{5})},
-		{"`a` exits with 255", tree("a", Exits{255})},
-		{"`a` exits with code `2`", tree("a", Exits{2})},
+		{"`a` exits 0", tree("a", exits(0))},
+		{"`a -x` exits 2.", tree("a -x", exits(2))},
+		{"Running `a` exits 1", tree("a", exits(1))},
+		{"running ` a ` exits with code 3 .", tree("a", exits(3))},
+		{"`a` exits with exit code 4", tree("a", exits(4))},
+		{"`a` EXITS with status 5", tree("a", exits(5))},
+		{"`a` exits with 255", tree("a", exits(255))},
+		{"`a` exits with code `2`", tree("a", exits(2))},
 		{"`a` exits non-zero", tree("a", ExitsNonZero{})},
 		{"`a` exits with a non-zero exit code", tree("a", ExitsNonZero{})},
 		{"`a` succeeds", tree("a", Succeeds{})},
 		{"`a` fails", tree("a", Fails{})},
-		{"`a` fails with exit code 2", tree("a", Fails{}, Exits{2})},
-		{"`a` fails with code 2 and an error message", tree("a", Fails{}, Exits{2}, ErrorMessage{})},
+		{"`a` fails with exit code 2", tree("a", Fails{}, exits(2))},
+		{"`a` fails with code 2 and an error message", tree("a", Fails{}, exits(2), ErrorMessage{})},
 		{"`a` fails with an error message", tree("a", Fails{}, ErrorMessage{})},
 		{"`a` with an error message", tree("a", ErrorMessage{})},
-		{"`a` exits 2 with a usage message to stderr", tree("a", Exits{2}, UsageMessage{Stderr})},
-		{"`a` exits 2 and prints the usage message on stdout and an error message on stderr", tree("a", Exits{2}, UsageMessage{Stdout}, ErrorMessage{})},
+		{"`a` exits 2 with a usage message to stderr", tree("a", exits(2), UsageMessage{Stderr})},
+		{"`a` exits 2 and prints the usage message on stdout and an error message on stderr", tree("a", exits(2), UsageMessage{Stdout}, ErrorMessage{})},
 		{"`a` prints `x`", tree("a", Prints{"x", AnyStream})},
 		{"`a` outputs \"x\" to standard output", tree("a", Prints{"x", Stdout})},
 		{"`a` prints `x`, `y` and `z`", tree("a", Prints{"x", ""}, Prints{"y", ""}, Prints{"z", ""})},
 		{"`a` prints `x` and `y` to stderr", tree("a", Prints{"x", Stderr}, Prints{"y", Stderr})},
 		{"`a` prints `x` to stdout and `y` to stderr", tree("a", Prints{"x", Stdout}, Prints{"y", Stderr})},
-		{"`a` prints `x`, exits 0", tree("a", Prints{"x", ""}, Exits{0})},
-		{"`a` prints `x` and it exits 0", tree("a", Prints{"x", ""}, Exits{0})},
-		{"`a` prints `x` and then exits 0", tree("a", Prints{"x", ""}, Exits{0})},
+		{"`a` prints `x`, exits 0", tree("a", Prints{"x", ""}, exits(0))},
+		{"`a` prints `x` and it exits 0", tree("a", Prints{"x", ""}, exits(0))},
+		{"`a` prints `x` and then exits 0", tree("a", Prints{"x", ""}, exits(0))},
 		{"`a` prints `x`, then it fails", tree("a", Prints{"x", ""}, Fails{})},
 		{"`a` prints exactly `x`", tree("a", PrintsExactly{"x", ""})},
 		{`'a' prints nothing`, nil},
@@ -75,10 +77,10 @@ func TestParse(t *testing.T) {
 		{"`a` doesn't print `x` on stdout", tree("a", DoesNotPrint{"x", Stdout})},
 		{"`a` prints a line matching `/^v\\d+$/`", tree("a", PrintsLineMatching{Pattern: `^v\d+$`})},
 		{"`a` prints a line matching `/v/i` to stdout", tree("a", PrintsLineMatching{Pattern: "v", Fold: true, To: Stdout})},
-		{"`a` prints 3 lines", tree("a", PrintsLines{3, ""})},
-		{"`a` prints exactly 1 line to stdout", tree("a", PrintsLines{1, Stdout})},
+		{"`a` prints 3 lines", tree("a", PrintsLines{Count: Count{N: 3}})},
+		{"`a` prints exactly 1 line to stdout", tree("a", PrintsLines{Count: Count{N: 1}, To: Stdout})},
 		{"`a` prints `3`", tree("a", Prints{"3", ""})},
-		{"`a` prints `3` and exits 0", tree("a", Prints{"3", ""}, Exits{0})},
+		{"`a` prints `3` and exits 0", tree("a", Prints{"3", ""}, exits(0))},
 		{"`a` creates `x`", tree("a", Creates{Path: "x"})},
 		{"`a` creates the file `x/y.txt`", tree("a", Creates{Type: "file", Path: "x/y.txt"})},
 		{"`a` creates a directory `./x/`", tree("a", Creates{Type: "dir", Path: "x"})},
@@ -92,18 +94,18 @@ func TestParse(t *testing.T) {
 		{"`a` removes the file `x`", tree("a", Removes{"file", "x"})},
 		{"`a` leaves `x` unchanged", tree("a", Unchanged{"x"})},
 		{"`a` leaves the file `x` unchanged", tree("a", Unchanged{"x"})},
-		{"`a` exits 0 within 2s", tree("a", Exits{0}, Within{2 * time.Second, true})},
-		{"`a` exits 0, within 1.5 seconds", tree("a", Exits{0}, Within{1500 * time.Millisecond, true})},
+		{"`a` exits 0 within 2s", tree("a", exits(0), Within{2 * time.Second, true})},
+		{"`a` exits 0, within 1.5 seconds", tree("a", exits(0), Within{1500 * time.Millisecond, true})},
 		{"`a` finishes within 500ms", tree("a", Within{500 * time.Millisecond, true})},
 		{"`a` prints `x` within 1 minute", tree("a", Prints{"x", ""}, Within{time.Minute, false})},
-		{"`a` with empty input exits 1", tree("a", Exits{1}).reading("")},
-		{"`a` with no input exits 1", tree("a", Exits{1})},
+		{"`a` with empty input exits 1", tree("a", exits(1)).reading("")},
+		{"`a` with no input exits 1", tree("a", exits(1))},
 		{"`a` with input `x` prints `X`", tree("a", Prints{"X", ""}).reading("x")},
 		{"`a`, given \"x\\n\" on stdin, prints `X`", tree("a", Prints{"X", ""}).reading("x\n")},
 		{"`a` given `x` on stdin prints `X`", tree("a", Prints{"X", ""}).reading("x")},
-		{"after `s`, `a` exits 0", tree("a", Exits{0}).after("s")},
-		{"After `s` and `t`, running `a` exits 0", tree("a", Exits{0}).after("s", "t")},
-		{"after running `s`, `t` and then `u`, `a` exits 0", tree("a", Exits{0}).after("s", "t", "u")},
+		{"after `s`, `a` exits 0", tree("a", exits(0)).after("s")},
+		{"After `s` and `t`, running `a` exits 0", tree("a", exits(0)).after("s", "t")},
+		{"after running `s`, `t` and then `u`, `a` exits 0", tree("a", exits(0)).after("s", "t", "u")},
 		{"`` echo `a` `` prints `x`", tree("echo `a`", Prints{"x", ""})},
 	}
 	for _, tt := range tests {
@@ -144,29 +146,18 @@ func TestNotUnderstood(t *testing.T) {
 		{"`a` only exits 0", "only exits 0"},
 		{"`a` never exits 0", "never exits 0"},
 		{"`a` always exits 0", "always exits 0"},
-		{"`a` does not exit 0", "exit 0"},
-		{"`a` does not fail", "fail"},
 		{"`a` not prints `x`", "not prints `x`"},
-		{"`a` exits 0 without printing `x`", "without printing `x`"},
 		{"`a` exits 0 except on Mondays", "except on Mondays"},
-		{"`a` exits 0 or 1", "or 1"},
 		{"`a` exits 0 and 1", "1"},
 		{"`a` exits 256", "256"},
 		{"`a` exits -1", "-1"},
-		{"`a` exits zero", "zero"},
-		{"`a` exits with an error message", "an error message"},
+		{"`a` exits with an error message", "message"},
 		{"`a` exits not 0", "not 0"},
 		{"`a` prints", ""},
 		{"`a` prints x", "x"},
 		{"`a` prints not `x`", "not `x`"},
-		{"`a` prints `x` or `y`", "or `y`"},
 		{"`a` prints neither `x` nor `y`", "neither `x` nor `y`"},
-		{"`a` prints `x` but not `y`", "but not `y`"},
-		{"`a` prints `x` before `y`", "before `y`"},
-		{"`a` prints `x`, then `y`", "`y`"},
 		{"`a` prints `x` then prints `y`", "prints `y`"},
-		{"`a` prints `x` twice", "twice"},
-		{"`a` prints at least 3 lines", "at least 3 lines"},
 		{"`a` prints at most `x`", "at most `x`"},
 		{"`a` prints 0 lines", "0 lines"},
 		{"`a` prints 3 files", "files"},
@@ -178,27 +169,20 @@ func TestNotUnderstood(t *testing.T) {
 		{"`a` prints `x\\ny`", "`x\\ny`"},
 		{"`a` prints \"x\\q\"", `"x\q"`},
 		{"`a` prints `x", "`x"},
-		{"`a` does not print `x` or `y`", "or `y`"},
-		{"`a` does not print `x` and `y`", "`y`"},
+		{"`a` does not print `x` and `y`", "and `y`"},
 		{"`a` prints an error message to stdout", "to stdout"},
 		{"`a` prints a line matching `x`", "`x`"},
 		{"`a` prints a line matching `/(/`", "`/(/`"},
 		{"`a` prints a line matching `//`", "`//`"},
-		{"`a` prints valid JSON", "valid JSON"},
-		{"`a` prints JSON where `.x == 1`", "JSON where `.x == 1`"},
-		{"`a` answers `GET /` with 200", "answers `GET /` with 200"},
+		{"`a` answers `GET /` with 200", "`GET /` with 200"},
 		{"`a` creates the file `/etc/x`", "`/etc/x`"},
 		{"`a` creates the file `../x`", "`../x`"},
 		{"`a` creates the file `~/x`", "`~/x`"},
-		{"`a` creates the files `x`", "files `x`"},
-		{"`a` creates the file `x` and `y`", "`y`"},
 		{"`a` creates the file `x` not containing `y`", "not containing `y`"},
 		{"`a` creates the directory `x` containing `y`", "the directory `x` containing `y`"},
-		{"`a` does not create `x`", "create `x`"},
-		{"`a` creates no file", "no file"},
 		{"`a` leaves `x`", ""},
 		{"`a` leaves `x` almost unchanged", "almost unchanged"},
-		{"`a` leaves no file unchanged", "no file unchanged"},
+		{"`a` leaves no file unchanged", "unchanged"},
 		{"`a` exits 0 within 2", ""},
 		{"`a` exits 0 within 2 beers", "beers"},
 		{"`a` exits 0 within 0s", "0s"},
@@ -218,14 +202,11 @@ func TestNotUnderstood(t *testing.T) {
 		{"after 2s, `b` exits 0", "2s, `b` exits 0"},
 		{"before `a`, `b` exits 0", "before `a`, `b` exits 0"},
 		{"if `a`, `b` exits 0", "if `a`, `b` exits 0"},
-		{"`a` exits 0. It prints `x`", "It prints `x`"},
-		{"`a` exits 0; prints `x`", "0; prints `x`"},
 		{"`a` exits 0 and", ""},
 		{"`a` exits 0 and and exits 0", "and exits 0"},
 		{"`a` exits 0,, exits 0", ", exits 0"},
-		{"`a` exits 0 (see below)", "(see below)"},
+		{"`a` exits 0 (see below)", "see below)"},
 		{"`a` exits 0 with a helpful error message", "helpful error message"},
-		{"`a` exits 0 with no error message", "no error message"},
 		{"`a`\u00a0exıts 0", "exıts 0"},
 	}
 	for _, tt := range tests {
@@ -301,7 +282,7 @@ func drawAssertion(t *rapid.T) *Assertion {
 	outcome := func(i int) Outcome {
 		switch rapid.IntRange(0, 16).Draw(t, "kind") {
 		case 0:
-			return Exits{rapid.IntRange(0, 255).Draw(t, "code")}
+			return Exits{rapid.SliceOfNDistinct(rapid.IntRange(0, 255), 1, 3, rapid.ID).Draw(t, "codes")}
 		case 1:
 			return ExitsNonZero{}
 		case 2:
@@ -317,7 +298,7 @@ func drawAssertion(t *rapid.T) *Assertion {
 		case 7:
 			return PrintsLineMatching{Pattern: rapid.StringMatching("[a-z`]{1,5}").Draw(t, "re"), Fold: rapid.Bool().Draw(t, "fold"), To: streams.Draw(t, "to")}
 		case 8:
-			return PrintsLines{rapid.IntRange(1, 999_999).Draw(t, "n"), streams.Draw(t, "to")}
+			return PrintsLines{Count: Count{N: rapid.IntRange(1, 999_999).Draw(t, "n")}, To: streams.Draw(t, "to")}
 		case 9:
 			return UsageMessage{streams.Draw(t, "to")}
 		case 10:

@@ -6,6 +6,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,7 +165,7 @@ func demandsFailure(tree *Assertion) bool {
 	for _, c := range tree.Outcomes {
 		switch o := c.Outcome.(type) {
 		case Exits:
-			if o.Code != 0 {
+			if !slices.Contains(o.Codes, 0) {
 				return true
 			}
 		case ExitsNonZero, Fails:

@@ -1,20 +1,23 @@
 package probe
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Assertion is an assertion that was understood completely. String says it back in canonical words, which parse to
-// the same tree; spans are the only thing that differs.
+// the same tree; spans are the only thing that differs. Its parts come about in this order.
 type Assertion struct {
-	Setup    []Command // run first, in order; each must succeed
+	Given    []Given   // what is put into the working directory first
+	Setup    []Command // run next, in order; each must succeed
+	When     []When    // holds when the command is run
 	Command  Command
+	Dir      string   // below the working directory, where the command is run; empty: there
+	Env      []string // NAME=value, sorted; NAME alone is a variable that is not set
 	Input    Input
-	Outcomes []Clause // at least one, in the order of the text
+	Outcomes []Clause // at least one, in the order of the text; their paths begin in Dir
 }
 
 // Span is a place in the assertion's text, in bytes.
@@ -32,104 +35,45 @@ type Input struct {
 	Text  string // exactly these bytes; empty: "with empty input"
 }
 
+// Given is a file or a directory that is made before anything runs.
+type Given struct {
+	Type string // "file" or "dir"
+	Path string
+	Any  bool   // of a file: what it holds was not said
+	Text string // of a file, else
+	Mode int    // of a file: permission bits, -1 where nothing was said
+}
+
+// When is a path that has to be there, or must not be, when the command is run. One that has to be there and is not is
+// made; one that must not be is never removed.
+type When struct {
+	Type   string // "file", "dir", or "" for either
+	Path   string
+	Exists bool
+}
+
 // Clause is one outcome and where it stands.
 type Clause struct {
 	Outcome Outcome
 	Span    Span
 }
 
-// Outcome is what an assertion says about an ended command.
-type Outcome interface {
-	String() string // canonical
-	judge(s *seen) judgement
-}
-
-// Stream says where output has to be.
-type Stream string
-
-// AnyStream means standard output or standard error; what an outcome makes of that is its own.
-const (
-	AnyStream Stream = ""
-	Stdout    Stream = "stdout"
-	Stderr    Stream = "stderr"
-)
-
-// The outcomes.
-type (
-	// Exits is met by this exit code.
-	Exits struct{ Code int }
-	// ExitsNonZero is met by any other code than 0.
-	ExitsNonZero struct{}
-	// Succeeds is met by exit code 0.
-	Succeeds struct{}
-	// Fails is met like ExitsNonZero.
-	Fails struct{}
-
-	// Prints is met by output that holds Text.
-	Prints struct {
-		Text string
-		To   Stream
-	}
-	// PrintsExactly is met by output that is Text; a final line end is ignored unless Text has one. With AnyStream
-	// one stream is Text and the other is empty.
-	PrintsExactly struct {
-		Text string
-		To   Stream
-	}
-	// PrintsNothing is met by no output at all.
-	PrintsNothing struct{ To Stream }
-	// DoesNotPrint is met by output that does not hold Text.
-	DoesNotPrint struct {
-		Text string
-		To   Stream
-	}
-	// PrintsLineMatching is met by a line that Pattern matches.
-	PrintsLineMatching struct {
-		Pattern string // Go's regular expressions
-		Fold    bool   // /.../i
-		To      Stream
-	}
-	// PrintsLines is met by exactly N lines. With AnyStream one stream has them and the other is empty.
-	PrintsLines struct {
-		N  int
-		To Stream
-	}
-	// UsageMessage is met by a line that starts with "usage", in any case.
-	UsageMessage struct{ To Stream }
-	// ErrorMessage is met by something on standard error.
-	ErrorMessage struct{}
-
-	// Creates is met by a path that was not there before and is there afterwards.
-	Creates struct {
-		Type       string // "file", "dir", or "" for either
-		Path       string
-		Containing string // of a file; empty: anything
-	}
-	// Removes is met by a path that was there before and is not afterwards.
-	Removes struct {
-		Type string
-		Path string
-	}
-	// Unchanged is met by a file that is afterwards what it was before.
-	Unchanged struct{ Path string }
-
-	// Within is met by a command that ends in time. Where Ends is false it stands behind an outcome that may come
-	// about before the end: a command that took longer does not show that the outcome was late.
-	Within struct {
-		Limit time.Duration
-		Ends  bool
-	}
-)
-
 func (a *Assertion) String() string {
 	var b strings.Builder
-	for i, c := range a.Setup {
-		b.WriteString([]string{"after ", " and "}[min(i, 1)] + c.String())
+	if len(a.Given) > 0 {
+		b.WriteString("given " + joined(a.Given) + ", ")
 	}
 	if len(a.Setup) > 0 {
-		b.WriteString(", ")
+		b.WriteString("after " + joined(a.Setup) + ", ")
+	}
+	if len(a.When) > 0 {
+		b.WriteString("when " + joined(a.When) + ", ")
 	}
 	b.WriteString(a.Command.String())
+	if a.Dir != "" {
+		b.WriteString(" in the directory " + literal(a.Dir))
+	}
+	b.WriteString(a.environ())
 	switch {
 	case a.Input.Given && a.Input.Text == "":
 		b.WriteString(" with empty input")
@@ -146,6 +90,57 @@ func (a *Assertion) String() string {
 	return b.String()
 }
 
+func (a *Assertion) environ() string {
+	var b strings.Builder
+	var set []string
+	for _, e := range a.Env {
+		if strings.Contains(e, "=") {
+			set = append(set, literal(e))
+		} else {
+			b.WriteString(" with " + literal(e) + " unset")
+		}
+	}
+	if len(set) > 0 {
+		b.WriteString(" with " + strings.Join(set, " and ") + " set")
+	}
+	return b.String()
+}
+
+func joined[T fmt.Stringer](list []T) string {
+	texts := make([]string, len(list))
+	for i, x := range list {
+		texts[i] = x.String()
+	}
+	return strings.Join(texts, " and ")
+}
+
+func (g Given) String() string {
+	switch {
+	case g.Type == "dir":
+		return "a directory " + literal(g.Path)
+	case g.Any:
+		return "a file " + literal(g.Path) + g.mode()
+	case g.Text == "":
+		return "an empty file " + literal(g.Path) + g.mode()
+	default:
+		return "a file " + literal(g.Path) + " containing " + literal(g.Text) + g.mode()
+	}
+}
+
+func (g Given) mode() string {
+	if g.Mode < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with mode %04o", g.Mode)
+}
+
+func (w When) String() string {
+	if w.Exists {
+		return noun(w.Type) + literal(w.Path) + " exists"
+	}
+	return noun(w.Type) + literal(w.Path) + " does not exist"
+}
+
 // String fences the command with more backticks than it holds in a row.
 func (c Command) String() string {
 	longest := 0
@@ -158,55 +153,6 @@ func (c Command) String() string {
 	}
 	fence := strings.Repeat("`", longest+1)
 	return fence + " " + c.Text + " " + fence
-}
-
-func (o Exits) String() string         { return "exits " + strconv.Itoa(o.Code) }
-func (ExitsNonZero) String() string    { return "exits non-zero" }
-func (Succeeds) String() string        { return "succeeds" }
-func (Fails) String() string           { return "fails" }
-func (o Prints) String() string        { return "prints " + literal(o.Text) + o.To.String() }
-func (o PrintsExactly) String() string { return "prints exactly " + literal(o.Text) + o.To.String() }
-func (o PrintsNothing) String() string { return "prints nothing" + o.To.String() }
-func (o DoesNotPrint) String() string  { return "does not print " + literal(o.Text) + o.To.String() }
-func (o UsageMessage) String() string  { return "prints a usage message" + o.To.String() }
-func (ErrorMessage) String() string    { return "prints an error message" }
-func (o Removes) String() string       { return "removes " + noun(o.Type) + literal(o.Path) }
-func (o Unchanged) String() string     { return "leaves " + literal(o.Path) + " unchanged" }
-func (o PrintsLineMatching) String() string {
-	flag := ""
-	if o.Fold {
-		flag = "i"
-	}
-	return "prints a line matching " + Command{Text: "/" + o.Pattern + "/" + flag}.String() + o.To.String()
-}
-
-func (o PrintsLines) String() string {
-	if o.N == 1 {
-		return "prints 1 line" + o.To.String()
-	}
-	return "prints " + strconv.Itoa(o.N) + " lines" + o.To.String()
-}
-
-func (o Creates) String() string {
-	s := "creates " + noun(o.Type) + literal(o.Path)
-	if o.Containing != "" {
-		s += " containing " + literal(o.Containing)
-	}
-	return s
-}
-
-func (o Within) String() string {
-	if o.Ends {
-		return "finishes within " + limit(o.Limit)
-	}
-	return "within " + limit(o.Limit)
-}
-
-func limit(d time.Duration) string {
-	if d%time.Second == 0 {
-		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
-	}
-	return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
 }
 
 func (s Stream) String() string {
@@ -225,6 +171,19 @@ func noun(typ string) string {
 	default:
 		return ""
 	}
+}
+
+// each writes texts one after the other, the last behind a word.
+func each(texts []string, last string) string {
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		list[i] = literal(t)
+	}
+	n := len(list) - 1
+	if n < 1 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:n], ", ") + " " + last + " " + list[n]
 }
 
 // literal writes a text so that it is read back byte for byte.

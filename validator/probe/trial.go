@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +23,15 @@ const ownTimeout = time.Minute
 // trial is one assertion in one session.
 type trial struct {
 	*checker
-	id     string
-	tree   *Assertion
-	decoy  bool
-	inside sandbox.Session
-	mine   []program // the artifact's programs among those that are run
-	places []string  // where they are
-	ran    bool      // one of them has run to a good end in the setup
-	words  []string  // what other programs are given: one that the artifact has on PATH may be run by them
+	id      string
+	tree    *Assertion
+	decoy   bool
+	inside  sandbox.Session
+	mine    []program // the artifact's programs among those that are run
+	places  []string  // where they are
+	ran     bool      // one of them has run to a good end in the setup
+	earlier *ended    // the last one
+	words   []string  // what other programs are given: one that the artifact has on PATH may be run by them
 }
 
 // result of a trial.
@@ -55,6 +57,13 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 			r, err = spoiled(ctx, r, closeErr)
 		}
 	}()
+	for _, g := range t.tree.Given {
+		if j, err := t.put(ctx, g); err != nil {
+			return trouble(ctx, err)
+		} else if j.status != verdict.Met {
+			return result{status: j.status, evidence: j.why}, nil
+		}
+	}
 	for _, c := range t.tree.Setup {
 		j, err := t.prepare(ctx, c)
 		if err != nil {
@@ -63,6 +72,11 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 		if j.status != verdict.Met {
 			return result{status: verdict.Blocked, evidence: j.why}, nil
 		}
+	}
+	if j, err := t.ground(ctx); err != nil {
+		return trouble(ctx, err)
+	} else if j.status != verdict.Met {
+		return result{status: j.status, evidence: j.why}, nil
 	}
 	s, j, err := t.look(ctx)
 	if err != nil {
@@ -98,10 +112,11 @@ func (t *trial) prepare(ctx context.Context, c Command) (judgement, error) {
 		j.why = "setup " + j.why
 		return j, err
 	}
-	e, err := t.exec(ctx, c, p, Input{}, ownTimeout)
+	e, err := t.exec(ctx, c, p, sandbox.Command{}, ownTimeout)
 	if err != nil {
 		return judgement{}, err
 	}
+	t.earlier = &e
 	t.note(p, places)
 	if !e.exit.Exited() || e.exit.Code != 0 {
 		return blocked("setup %s did not succeed: %s; %s", name(c), describe(e.exit), show(e.streams(AnyStream))), nil
@@ -156,6 +171,8 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 	t.note(p, places)
 	starts := p.argv == nil || t.decoy || places[0] != ""
 	switch {
+	case t.tree.Dir != "" && slices.ContainsFunc(p.programs, func(p program) bool { return !lasting(p.name) }):
+		return s, unverified("%s: a program named by a relative path is not looked up in another directory", name(c)), nil
 	case p.opaque != "":
 		return s, unverified("%s: it cannot be told which programs run: %s", name(c), p.opaque), nil
 	case starts && !t.decoy && len(t.mine) == 0:
@@ -164,28 +181,26 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 	if j, err := t.umpire(ctx); err != nil || j.status != verdict.Met {
 		return s, j, err
 	}
-	s = &seen{shell: p.argv == nil, wrapped: p.wrapped, simple: p.simple, ran: t.ran, decoys: t.decoy || replaceable(t.mine, t.task.Programs)}
-	s.shows, s.least, s.direct = shown(p, places)
-	own := ownTimeout
-	var paths []string
-	for _, clause := range t.tree.Outcomes {
-		switch o := clause.Outcome.(type) {
-		case Creates:
-			paths = append(paths, o.Path)
-		case Removes:
-			paths = append(paths, o.Path)
-		case Unchanged:
-			paths = append(paths, o.Path)
-		case Within:
-			own = max(own, o.Limit+10*time.Second)
-		case Exits:
-			s.codes = true
-		}
+	s = &seen{
+		shell: p.argv == nil, wrapped: p.wrapped, simple: p.simple, ran: t.ran, decoys: t.decoy || replaceable(t.mine, t.task.Programs),
+		earlier: t.earlier, replies: map[string]reply{},
 	}
+	s.shows, s.least, s.direct = shown(p, places)
+	own, paths, listing := t.needs(s)
 	if s.before, err = t.files(ctx, paths); err != nil {
 		return s, judgement{}, err
 	}
-	if s.ended, err = t.exec(ctx, c, p, t.tree.Input, own); err != nil {
+	if listing {
+		if s.listBefore, s.listing, err = t.list(ctx); err != nil {
+			return s, judgement{}, err
+		}
+	}
+	if len(requests(t.tree)) > 0 {
+		err = t.serve(ctx, c, p, s)
+	} else {
+		s.ended, err = t.exec(ctx, c, p, t.around(), own)
+	}
+	if err != nil {
 		return s, judgement{}, err
 	}
 	if !starts && s.exit.Ran() {
@@ -194,9 +209,34 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 	if s.after, err = t.files(ctx, paths); err != nil {
 		return s, judgement{}, err
 	}
+	if listing && s.listing == "" {
+		if s.listAfter, s.listing, err = t.list(ctx); err != nil {
+			return s, judgement{}, err
+		}
+	}
 	j = s.judge(t.tree.Outcomes)
 	j.why = t.evidence(c, s, j)
 	return s, j, nil
+}
+
+// needs tells how much time the command gets, and what is looked at before and after it.
+func (t *trial) needs(s *seen) (own time.Duration, paths []string, listing bool) {
+	own = ownTimeout
+	for _, clause := range t.tree.Outcomes {
+		switch o := clause.Outcome.(type) {
+		case Within:
+			own = max(own, o.Limit+10*time.Second)
+		case Exits:
+			s.codes = true
+		case CreatesNothing:
+			listing = true
+		default:
+			if p := pathOf(o); p != "" && !slices.Contains(paths, p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	return own, paths, listing
 }
 
 // umpire looks for a program of the artifact that stands before one of the image's of the same name. Beside another
@@ -245,7 +285,11 @@ func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.F
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	files, err := t.inside.Observe(ctx, fileHead, paths...)
+	places := make([]string, len(paths))
+	for i, p := range paths {
+		places[i] = path.Join(t.tree.Dir, p)
+	}
+	files, err := t.inside.Observe(ctx, fileHead, places...)
 	if err != nil {
 		return nil, err
 	}
@@ -256,8 +300,24 @@ func (t *trial) files(ctx context.Context, paths []string) (map[string]sandbox.F
 	return m, nil
 }
 
+// around is what the assertion says of the command itself: its input, variables and directory.
+func (t *trial) around() (cmd sandbox.Command) {
+	for _, e := range t.tree.Env {
+		if strings.Contains(e, "=") {
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	if t.tree.Dir != "" {
+		cmd.Dir = path.Join(t.inside.Dir(), t.tree.Dir)
+	}
+	if t.tree.Input.Given {
+		cmd.Stdin = strings.NewReader(t.tree.Input.Text)
+	}
+	return cmd
+}
+
 // exec runs one command to its end.
-func (t *trial) exec(ctx context.Context, c Command, p plan, in Input, own time.Duration) (ended, error) {
+func (t *trial) exec(ctx context.Context, c Command, p plan, cmd sandbox.Command, own time.Duration) (ended, error) {
 	s := ended{stdout: bound.NewBuffer(outputHead, outputTail), stderr: bound.NewBuffer(outputHead, outputTail)}
 	left := time.Until(t.until)
 	if left <= 0 {
@@ -265,12 +325,9 @@ func (t *trial) exec(ctx context.Context, c Command, p plan, in Input, own time.
 		return s, nil
 	}
 	s.hurried = left < own
-	cmd := sandbox.Command{Args: p.argv, Stdout: s.stdout, Stderr: s.stderr, Timeout: min(own, left)}
+	cmd.Args, cmd.Stdout, cmd.Stderr, cmd.Timeout = p.argv, s.stdout, s.stderr, min(own, left)
 	if cmd.Args == nil {
 		cmd.Args = []string{"/bin/sh", "-c", c.Text}
-	}
-	if in.Given {
-		cmd.Stdin = strings.NewReader(in.Text)
 	}
 	var err error
 	if s.exit, err = t.inside.Run(ctx, cmd); err != nil {

@@ -1,0 +1,555 @@
+package probe
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Verbs that say that something is printed.
+const prints = "print|output|display|show|report|emit|say|list|echo|mention"
+
+// printing reads what a command is said to print.
+func (p *parser) printing(f form, not bool) ([]Outcome, got) {
+	from := p.i
+	if !p.verb(f, prints) {
+		if !p.verb(f, "write|produce|give") {
+			return nil, no
+		}
+		if !p.writes(from) {
+			p.i = from
+			return nil, no
+		}
+	}
+	if not {
+		list, ok := p.notPrinted()
+		return list, gotten(ok)
+	}
+	list, ok := p.printed()
+	return list, gotten(ok)
+}
+
+// writes tells whether what stands after "writes" is printed: a text needs a stream, or it could be a file.
+func (p *parser) writes(from int) bool {
+	save := p.i
+	defer func() { p.i = save }()
+	produces := p.at(from).lower[0] == 'p' || p.at(from).lower[0] == 'g'
+	switch t := p.at(p.i); {
+	case p.any("nothing|no output|anything|something|valid json|json|the same output|an error|a usage|usage|some output"):
+		return true
+	case produces && p.words("exactly"):
+		return true
+	case p.isText(p.i) && !produces:
+		for i := p.i; p.at(i).kind != end; i++ {
+			if t := p.at(i); t.lower == "to" || t.lower == "on" {
+				p.i = i
+				return p.stream() != AnyStream
+			} else if !p.isText(i) && t.kind != comma && t.lower != "and" {
+				return false
+			}
+		}
+	case t.lower == "exactly", t.lower == "only":
+		return true
+	}
+	return false
+}
+
+// printed reads what is printed.
+func (p *parser) printed() ([]Outcome, bool) {
+	one := func(o Outcome) ([]Outcome, bool) { return []Outcome{o}, true }
+	if list, g := p.message(); g != no {
+		return list, g == yes
+	}
+	switch {
+	case p.any("nothing|no output"):
+		return one(PrintsNothing{p.stream()})
+	case p.any("something|some output|output") && !p.holding():
+		return one(PrintsSomething{p.stream()})
+	case p.any("the same output"):
+		p.any("as before|again|both times|each time|as the first time")
+		return one(PrintsSame{})
+	case p.any("no line matching|no line that matches|no lines matching"):
+		o, ok := p.matching()
+		return []Outcome{NoLineMatching(o)}, ok
+	case p.any("a line matching|a line that matches"):
+		o, ok := p.matching()
+		return []Outcome{o}, ok
+	case p.any("text matching|output matching|text that matches|output that matches"):
+		t, ok := p.expression()
+		return []Outcome{Output{Test: t, To: p.stream()}}, ok
+	case p.any("the line|a line") && p.isText(p.i):
+		text, ok := p.oneLine()
+		return []Outcome{PrintsLine{text, p.stream()}}, ok
+	case p.any("the lines") && p.isText(p.i):
+		return p.lineList()
+	case p.any("sorted lines|the lines sorted|its lines sorted|lines in alphabetical order|the lines in alphabetical order|lines in sorted order|the lines in sorted order"):
+		return one(PrintsSorted{p.stream()})
+	case p.any("a version number|a version"):
+		return one(PrintsVersion{false, p.stream()})
+	case p.any("a semantic version|a semver version|a semantic version number"):
+		return one(PrintsVersion{true, p.stream()})
+	}
+	if j, g := p.json(); g != no {
+		return []Outcome{PrintsJSON{j, p.stream()}}, g == yes
+	}
+	if n, g := p.lines(); g != no {
+		o := PrintsLines{Count: n}
+		ok := g == yes
+		if ok && p.any(containing) {
+			o.Containing, ok = p.oneLine()
+		}
+		o.To = p.stream()
+		return []Outcome{o}, ok
+	}
+	if p.any("exactly|only|just") {
+		text, ok := p.text()
+		return []Outcome{PrintsExactly{text, p.stream()}}, ok
+	}
+	if p.any("a line|text|output|a message|some output|something|the message|the text") && !p.any(containing) && !p.isText(p.i) {
+		p.miss(p.i, `"containing" and a text`)
+		return nil, false
+	}
+	p.any("the version|version")
+	return p.texts()
+}
+
+const containing = "containing|that contains|which contains|including|that includes|mentioning|that mentions|with the text|naming|that names|saying|that says"
+
+// holding looks for "containing" or "matching".
+func (p *parser) holding() bool {
+	save := p.i
+	defer func() { p.i = save }()
+	if p.any(containing + "|matching|that matches") {
+		save--
+		return true
+	}
+	return false
+}
+
+// notPrinted reads what is not.
+func (p *parser) notPrinted() ([]Outcome, bool) {
+	switch {
+	case p.any("anything|any output"):
+		return []Outcome{PrintsNothing{p.stream()}}, true
+	case p.any("an error message|any error message|an error|any error|any errors"):
+		if p.stream() == Stdout {
+			p.refuse(p.i-1, "stderr: what stands on stdout is no error message")
+			return nil, false
+		}
+		return []Outcome{PrintsNothing{Stderr}}, true
+	case p.any("a line matching|any line matching|a line that matches"):
+		o, ok := p.matching()
+		return []Outcome{NoLineMatching(o)}, ok
+	}
+	return p.absentTexts()
+}
+
+// absentTexts reads `a`[, `b`] [or `c`] [to stdout]. With "and" it would be open whether one of them may be printed.
+func (p *parser) absentTexts() ([]Outcome, bool) {
+	var list []string
+	for or := false; ; {
+		text, ok := p.text()
+		if !ok {
+			return nil, false
+		}
+		list = append(list, text)
+		if or {
+			break
+		}
+		save := p.i
+		apart := p.is(comma)
+		or = p.any("or|nor")
+		if !p.isText(p.i) && or {
+			continue
+		} else if !p.isText(p.i) || !apart && !or || p.pathFollows() {
+			p.i = save
+			if p.words("and") && p.isText(p.i) && !p.pathFollows() {
+				p.refuse(save, `"or": with "and" it is open whether one of them may be there`)
+				return nil, false
+			}
+			p.i = save
+			if len(list) > 1 {
+				p.miss(p.i, `"or"`)
+				return nil, false
+			}
+			break
+		}
+	}
+	to := p.stream()
+	outcomes := make([]Outcome, len(list))
+	for i, text := range list {
+		outcomes[i] = DoesNotPrint{text, to}
+	}
+	return outcomes, true
+}
+
+// message reads a usage message or an error message, and what it holds.
+func (p *parser) message() ([]Outcome, got) {
+	save := p.i
+	article := p.any("the|a|its|an")
+	switch {
+	case p.any("usage message|usage text|usage information|usage info|usage line|usage help|usage"):
+		to := p.stream()
+		return p.held([]Outcome{UsageMessage{to}}, to)
+	case article && p.any("error message|error"), p.any("errors"), p.any("error message|error") && !p.isText(p.i):
+		at := p.i
+		to := p.stream()
+		if to == Stdout {
+			p.refuse(at, "an error message on stderr: what stands on stdout is no error message")
+			return nil, bad
+		}
+		list := []Outcome{ErrorMessage{}}
+		if p.isText(p.i) {
+			text, ok := p.text()
+			return append(list, Prints{text, Stderr}), gotten(ok)
+		}
+		return p.held(list, Stderr)
+	case article && p.at(p.i).kind == word:
+		p.miss(p.i, `"usage message", "error message" or another thing that can be checked`)
+	}
+	p.i = save
+	return nil, no
+}
+
+// held reads "containing" and texts.
+func (p *parser) held(list []Outcome, to Stream) ([]Outcome, got) {
+	if !p.any(containing) {
+		return list, yes
+	}
+	for {
+		text, ok := p.text()
+		if !ok {
+			return nil, bad
+		}
+		list = append(list, Prints{text, to})
+		if !p.another() {
+			break
+		}
+	}
+	at := p.i
+	if said := p.stream(); said != AnyStream && said != to {
+		p.refuse(at, "the stream in front of what is in the message")
+		return nil, bad
+	}
+	return list, yes
+}
+
+// thing reads what follows "with".
+func (p *parser) thing() ([]Outcome, bool) {
+	one := func(o Outcome, ok bool) ([]Outcome, bool) { return []Outcome{o}, ok }
+	if list, g := p.message(); g != no {
+		return list, g == yes
+	}
+	at := p.i
+	switch {
+	case p.any("no error message|no error|no errors"):
+		return one(PrintsNothing{Stderr}, true)
+	case p.any("no output|nothing"):
+		if to := p.stream(); to != AnyStream || p.at(p.i-1).lower == "output" {
+			return one(PrintsNothing{to}, true)
+		}
+		p.miss(p.i, `"on stdout" or "on stderr"`)
+		return nil, false
+	case p.any("an empty stdout|empty stdout|an empty standard output"):
+		return one(PrintsNothing{Stdout}, true)
+	case p.any("an empty stderr|empty stderr|an empty standard error"):
+		return one(PrintsNothing{Stderr}, true)
+	case p.any("the output|output|stdout|stderr|a message|the message|text|something"):
+		return p.thingPrinted()
+	case p.isText(p.i):
+		list, ok := p.texts()
+		if ok && !allStreams(list) {
+			p.i = at
+			p.refuse(at, `"to stdout" or "to stderr" behind the text: it could be an argument or an input as well`)
+			return nil, false
+		}
+		return list, ok
+	}
+	if p.any("an exit code|the exit code|exit code|an exit status|exit status|code|status|an exit code of") {
+		p.words("of")
+		return one(p.exitCode())
+	}
+	if p.any("a non-zero exit code|a nonzero exit code|a non-zero exit status|a non-zero code|a non-zero status|non-zero exit code") {
+		return one(ExitsNonZero{}, true)
+	}
+	p.miss(p.i, `"a usage message", "an error message" or "exit code N"`)
+	return nil, false
+}
+
+// thingPrinted reads what follows "with output", "with stderr", "with a message" and the like.
+func (p *parser) thingPrinted() ([]Outcome, bool) {
+	first := p.at(p.i - 1).lower
+	to := Stream(first)
+	if to != Stdout && to != Stderr {
+		to = p.stream()
+	}
+	switch {
+	case p.any(containing), (first == "message" || first == "output") && p.isText(p.i):
+	case p.any("matching|that matches"):
+		t, ok := p.expression()
+		return []Outcome{Output{Test: t, To: cmp.Or(to, p.stream())}}, ok
+	case to != AnyStream && to != Stream(first):
+		return []Outcome{PrintsSomething{to}}, true
+	default:
+		p.miss(p.i, `"containing" and a text`)
+		return nil, false
+	}
+	texts, o, ok := p.group()
+	if to == AnyStream {
+		to = p.stream()
+	}
+	if o != nil {
+		return []Outcome{onStream(o, to)}, ok
+	}
+	return printed(texts, to), ok
+}
+
+func printed(texts []string, to Stream) []Outcome {
+	list := make([]Outcome, len(texts))
+	for i, text := range texts {
+		list[i] = Prints{text, to}
+	}
+	return list
+}
+
+func allStreams(list []Outcome) bool {
+	for _, o := range list {
+		if p, ok := o.(Prints); !ok || p.To == AnyStream {
+			return false
+		}
+	}
+	return true
+}
+
+// texts reads `a`, `b` and `c` [to stdout] [and `d` to stderr] and what may be said of such a list.
+func (p *parser) texts() ([]Outcome, bool) {
+	var list []Outcome
+	named := false
+	for {
+		at := p.i
+		group, o, ok := p.group()
+		if !ok {
+			return nil, false
+		}
+		to := p.stream()
+		if o == nil && len(group) == 1 {
+			if times, found := p.times(); found == yes {
+				o = PrintsTimes{Text: group[0], Count: times}
+				if to == AnyStream {
+					to = p.stream()
+				}
+			} else if found == bad {
+				return nil, false
+			}
+		}
+		if o != nil && named {
+			p.refuse(at, "another assertion for this")
+			return nil, false
+		}
+		if o != nil {
+			return []Outcome{onStream(o, to)}, true
+		}
+		if p.any("and nothing else") {
+			if len(group) != 1 || named {
+				p.refuse(p.i-1, "one text, which is then all that is printed")
+				return nil, false
+			}
+			return []Outcome{PrintsExactly{group[0], to}}, true
+		}
+		if named && to == AnyStream {
+			p.refuse(p.i, `"to stdout" or "to stderr" here too`)
+			return nil, false
+		}
+		for _, text := range group {
+			list = append(list, Prints{text, to})
+		}
+		save := p.i
+		if p.is(comma); p.any("but not|and not|not") && p.isText(p.i) {
+			none, ok := p.absentTexts()
+			for i, o := range none {
+				if d := o.(DoesNotPrint); d.To == AnyStream {
+					none[i] = DoesNotPrint{d.Text, to}
+				}
+			}
+			return append(list, none...), ok
+		}
+		p.i = save
+		if to == AnyStream || !p.another() {
+			return list, true
+		}
+		named = true
+	}
+}
+
+// group reads the texts that stand together; a list in an order, or of which one is enough, is an outcome already.
+func (p *parser) group() (texts []string, o Outcome, ok bool) {
+	var joints []string
+	for {
+		text, ok := p.text()
+		if !ok {
+			return nil, nil, false
+		}
+		texts = append(texts, text)
+		j, ok := p.separator()
+		if !ok {
+			return nil, nil, false
+		}
+		if j == "" {
+			break
+		}
+		joints = append(joints, j)
+	}
+	of := func(only ...string) bool {
+		return len(joints) > 0 && !slices.ContainsFunc(joints, func(j string) bool { return !slices.Contains(only, j) })
+	}
+	at := p.i
+	switch n := len(joints) - 1; {
+	case of(",", "and"):
+		if p.any("in this order|in that order|in order") {
+			return texts, PrintsInOrder{Texts: texts}, true
+		}
+		return texts, nil, true
+	case of("before"):
+		return texts, PrintsInOrder{Texts: texts}, true
+	case n >= 0 && joints[n] == "or" && of(",", "or"):
+		return texts, PrintsOneOf{Texts: texts}, true
+	case n < 0:
+		return texts, nil, true
+	}
+	p.refuse(at-2, "one kind of list: all in any order, all in this order, or one of them")
+	return nil, nil, false
+}
+
+// separator reads what joins two texts: "," "and" "or" "before", or nothing where no more follow.
+func (p *parser) separator() (string, bool) {
+	save := p.i
+	apart := p.is(comma)
+	found := ""
+	switch {
+	case p.any("before|and before|followed by|and then|then"):
+		if found = "before"; p.at(p.i-1).lower == "then" && !p.isText(p.i) {
+			p.i = save
+			return "", true
+		}
+	case p.words("or"):
+		found = "or"
+	case p.words("and"):
+		found = "and"
+	case apart:
+		found = ","
+	}
+	switch {
+	case found != "" && p.isText(p.i) && !p.pathFollows():
+		return found, true
+	case found == "or" || found == "before":
+		p.miss(p.i, "another text")
+		return "", false
+	}
+	p.i = save
+	return "", true
+}
+
+func onStream(o Outcome, to Stream) Outcome {
+	switch o := o.(type) {
+	case PrintsInOrder:
+		o.To = to
+		return o
+	case PrintsOneOf:
+		o.To = to
+		return o
+	case PrintsTimes:
+		o.To = to
+		return o
+	}
+	return o
+}
+
+// another reads what stands before one more text of a list, and leaves everything where none follows.
+func (p *parser) another() bool {
+	save := p.i
+	apart := p.is(comma)
+	and := p.words("and")
+	if (apart || and) && p.isText(p.i) && !p.pathFollows() {
+		return true
+	}
+	p.i = save
+	return false
+}
+
+// lineList reads `a`, `b` and `c` as lines.
+func (p *parser) lineList() ([]Outcome, bool) {
+	var list []Outcome
+	for {
+		text, ok := p.oneLine()
+		if !ok {
+			return nil, false
+		}
+		if list = append(list, PrintsLine{text, ""}); !p.another() {
+			break
+		}
+	}
+	to := p.stream()
+	for i, o := range list {
+		list[i] = PrintsLine{o.(PrintsLine).Text, to}
+	}
+	return list, true
+}
+
+// oneLine reads a text that a line can hold.
+func (p *parser) oneLine() (string, bool) {
+	at := p.i
+	s, ok := p.text()
+	if ok && strings.ContainsAny(s, "\n\r") {
+		p.refuse(at, "a text without a line end")
+		return "", false
+	}
+	return s, ok
+}
+
+// expression reads `/re/`.
+func (p *parser) expression() (Test, bool) {
+	t := p.at(p.i)
+	pattern, fold := strings.CutSuffix(t.text, "/i")
+	if !fold {
+		pattern, _ = strings.CutSuffix(t.text, "/")
+	}
+	if t.kind != code || len(pattern) < 2 || pattern[0] != '/' || len(pattern) == len(t.text) {
+		p.miss(p.i, "a regular expression in backticks, like `/^v[0-9]+/`")
+		return Test{}, false
+	}
+	o := Test{Rel: Matches, Text: pattern[1:], Fold: fold}
+	if _, err := o.compile(); err != nil {
+		p.refuse(p.i, "a regular expression of Go: "+err.Error())
+		return Test{}, false
+	}
+	p.i++
+	return o, true
+}
+
+func (p *parser) matching() (PrintsLineMatching, bool) {
+	t, ok := p.expression()
+	return PrintsLineMatching{t.Text, t.Fold, p.stream()}, ok
+}
+
+func (t Test) compile() (*regexp.Regexp, error) {
+	if t.Fold {
+		return regexp.Compile("(?i)" + t.Text)
+	}
+	return regexp.Compile(t.Text)
+}
+
+func (p *parser) stream() Stream {
+	for _, prep := range []string{"to", "on", "in"} {
+		switch {
+		case p.any(prep + " stdout|" + prep + " standard output|" + prep + " the standard output"):
+			return Stdout
+		case p.any(prep + " stderr|" + prep + " standard error|" + prep + " the standard error"):
+			return Stderr
+		}
+	}
+	if t := p.at(p.i).lower; (t == "to" || t == "on") && p.at(p.i+1).kind == word {
+		p.miss(p.i+1, `"stdout" or "stderr"`)
+	}
+	return AnyStream
+}
