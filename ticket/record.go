@@ -76,13 +76,10 @@ type change struct {
 
 // makeCommit makes the commit object; nothing refers to it yet.
 func (r *Repo) makeCommit(ctx context.Context, t *Ticket, conf configured, file, blob, message string) (string, error) {
-	levels, err := r.levels(ctx, t.Commit, file)
-	if errors.Is(err, errNotFolder) {
-		return "", fault.Env("worktree_blocked", err, "ticket.dir must be a folder")
-	} else if err != nil {
-		return "", err
+	if t.trees.blocked != "" {
+		return "", fault.Envf("worktree_blocked", []string{"ticket.dir must be a folder"}, "%q is no folder in the commit", t.trees.blocked)
 	}
-	tree, err := r.replace(ctx, levels, file, &entry{mode: modeFile, kind: "blob", id: blob}, "")
+	tree, err := r.replace(ctx, t.trees, file, &entry{mode: modeFile, kind: "blob", id: blob}, "")
 	if err != nil {
 		return "", err
 	}

@@ -105,11 +105,11 @@ func (r *Repo) wanted(ctx context.Context, l lock, c *change) (bool, error) {
 	if err != nil || head == "" || head != c.commit {
 		return false, err
 	}
-	levels, err := r.levels(ctx, head, c.file)
+	trees, err := r.chain(ctx, head, c.file)
 	if err != nil {
 		return false, err
 	}
-	last := levels[len(levels)-1]
+	last := trees.levels[len(trees.levels)-1]
 	i := find(last, RecordName)
 	if i < 0 {
 		return false, nil

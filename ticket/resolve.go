@@ -22,15 +22,19 @@ const (
 )
 
 // Resolve finds the ticket's branch, commit and worktree. Where no worktree has the branch checked out (or, with
-// Query.Ref, the commit), or with Query.Clean, it makes a temporary one, with every filter of the repository switched off: a file that git
-// keeps through a filter (LFS) stands there as it is stored. What the ticket lacks comes back as *verdict.Refusal,
-// several joined; nothing is left behind then.
+// Query.Ref, the commit), or with Query.Clean, it makes a temporary one, with every filter of the repository switched
+// off: a file that git keeps through a filter (LFS) stands there as it is stored. What the ticket lacks comes back as
+// *verdict.Refusal, several joined; nothing is left behind then.
 func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	t, err := r.locate(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	if t.Tree, err = r.treeWithout(ctx, t.Commit, path.Join(t.Dir, RecordName)); err != nil {
+	file := path.Join(t.Dir, RecordName)
+	if t.trees, err = r.chain(ctx, t.Commit, file); err != nil {
+		return nil, err
+	}
+	if t.Tree, err = r.treeWithout(ctx, t.trees, file); err != nil {
 		return nil, err
 	}
 	if t.Worktree == "" || q.Clean {
@@ -64,7 +68,7 @@ func (r *Repo) prepare(ctx context.Context, q Query) (*Ticket, []ref, error) {
 	}
 	dir := expand(cmp.Or(q.DirTemplate, DefaultDirTemplate), q.Issue)
 	if clean := path.Clean(dir); dir == "" || path.IsAbs(clean) || clean == "." || clean == ".." ||
-		strings.HasPrefix(clean, "../") || strings.ContainsRune(clean, 0) || slices.Contains(strings.Split(strings.ToLower(clean), "/"), ".git") {
+		strings.HasPrefix(clean, "../") || strings.ContainsAny(clean, "\x00\n") || slices.Contains(strings.Split(strings.ToLower(clean), "/"), ".git") {
 		return nil, nil, fault.Usagef("ticket_dir_invalid", []string{"ticket.dir is a folder inside the worktree, like " + DefaultDirTemplate}, "%q cannot be a ticket's folder", dir)
 	}
 	refs, err := r.refs(ctx)

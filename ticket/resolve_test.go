@@ -153,7 +153,7 @@ func TestResolveBranch(t *testing.T) {
 			}
 		}
 	}
-	for _, dirTemplate := range []string{"../x", "/abs", ".", "a/../..", ".git/x", "x/.GIT"} {
+	for _, dirTemplate := range []string{"../x", "/abs", ".", "a/../..", ".git/x", "x/.GIT", "x\ny"} {
 		if _, err := r.Resolve(ctx, Query{Issue: "7", DirTemplate: dirTemplate}); err == nil || fault.Of(err).Code != "ticket_dir_invalid" {
 			t.Errorf("folder %q: %v", dirTemplate, err)
 		}

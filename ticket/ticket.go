@@ -46,6 +46,7 @@ type Ticket struct {
 	base   string   // the default branch's name as found before anything of the ticket ran
 	tips   []string // its commits, here and on its remote; empty where it was not found
 	remote bool     // Branch stands only on a remote: recording makes the local one
+	trees  chain    // those that hold Dir, of Commit
 	gitDir string   // the worktree's
 	temp   string   // folder that holds the temporary worktree
 

@@ -3,12 +3,15 @@ package ticket
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
 // entry is one line of a tree object.
@@ -22,31 +25,8 @@ const (
 	modeLink = "120000"
 )
 
-var errNotFolder = errors.New("not a folder in the commit")
-
 // ErrNotRegular is what File returns of a link or a folder: whoever wanted a file there has none.
 var ErrNotRegular = errors.New("not a regular file in the commit")
-
-// readTree lists one tree object, not the ones in it.
-func (r *Repo) readTree(ctx context.Context, tree string) ([]entry, error) {
-	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "--full-tree", tree}})
-	if err != nil {
-		return nil, fmt.Errorf("reading tree %s: %w", tree, err)
-	}
-	var entries []entry
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if line == "" {
-			continue
-		}
-		meta, name, ok := strings.Cut(line, "\t")
-		fields := strings.Fields(meta)
-		if !ok || len(fields) != 3 {
-			return nil, fmt.Errorf("reading tree %s: git printed %q", tree, line)
-		}
-		entries = append(entries, entry{mode: fields[0], kind: fields[1], id: fields[2], name: name})
-	}
-	return entries, nil
-}
 
 // writeTree makes a tree object. objects, where not empty, is the folder that gets it instead of the repository's.
 func (r *Repo) writeTree(ctx context.Context, entries []entry, objects string) (string, error) {
@@ -66,28 +46,81 @@ func (r *Repo) writeTree(ctx context.Context, entries []entry, objects string) (
 	return id, nil
 }
 
-// levels reads the trees from the commit's root down to the folder of a path, one for each of the path's names. From
-// the first missing folder on they are empty.
-func (r *Repo) levels(ctx context.Context, commit, file string) ([][]entry, error) {
+// chain is the trees from a commit's root down to the folder of a path, one for each of the path's names. From the first
+// missing folder on they are empty.
+type chain struct {
+	root    string // the commit's tree
+	levels  [][]entry
+	blocked string // where a folder should be, something else is in the commit
+}
+
+// chain reads them, all in one: what a folder is called at the commit is known beforehand.
+func (r *Repo) chain(ctx context.Context, commit, file string) (chain, error) {
 	names := strings.Split(file, "/")
-	all := make([][]entry, len(names))
-	tree := commit + "^{tree}"
-	for i, name := range names {
-		entries, err := r.readTree(ctx, tree)
-		if err != nil {
-			return nil, err
-		}
-		all[i] = entries
-		at := find(entries, name)
-		if at < 0 || i == len(names)-1 {
-			break
-		}
-		if entries[at].kind != "tree" {
-			return nil, fmt.Errorf("%q: %w", path.Join(names[:i+1]...), errNotFolder)
-		}
-		tree = entries[at].id
+	asked := []string{commit + "^{tree}"}
+	for i := 1; i < len(names); i++ {
+		asked = append(asked, commit+":"+path.Join(names[:i]...))
 	}
-	return all, nil
+	wrong := func(err error) (chain, error) { return chain{}, fmt.Errorf("reading the trees of %s: %w", commit, err) }
+	if strings.Contains(file, "\n") {
+		return wrong(fmt.Errorf("%q has a line end", file)) // git is asked line by line
+	}
+	out, err := r.git.output(ctx, call{at: r.shared(), stdin: strings.NewReader(strings.Join(asked, "\n") + "\n"), args: []string{"cat-file", "--batch"}})
+	if err != nil {
+		return wrong(err)
+	}
+	c := chain{levels: make([][]entry, len(names))}
+	for i, name := range asked {
+		if i > 0 {
+			at := find(c.levels[i-1], names[i-1])
+			if at < 0 {
+				break
+			}
+			if c.levels[i-1][at].kind != "tree" {
+				c.blocked = path.Join(names[:i]...)
+				break
+			}
+		}
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		if string(head) == name+" missing" {
+			return wrong(fault.Envf("objects_missing", []string{"git fsck tells more"}, "the repository lacks %s", name))
+		}
+		var id, kind string
+		var size int
+		if _, err := fmt.Sscan(string(head), &id, &kind, &size); err != nil || kind != "tree" || size < 0 || size >= len(rest) {
+			return wrong(fmt.Errorf("git printed %q", head))
+		}
+		if c.levels[i], err = parseTree(rest[:size], len(id)/2); err != nil {
+			return wrong(err)
+		}
+		if i == 0 {
+			c.root = id
+		}
+		out = rest[size+1:]
+	}
+	return c, nil
+}
+
+// parseTree reads a tree object; ids in it have size bytes.
+func parseTree(data []byte, size int) ([]entry, error) {
+	var entries []entry
+	for len(data) > 0 {
+		meta, rest, _ := bytes.Cut(data, []byte{0})
+		mode, name, ok := strings.Cut(string(meta), " ")
+		if !ok || len(rest) < size {
+			return nil, errors.New("a tree is damaged")
+		}
+		e := entry{mode: mode, kind: "blob", id: hex.EncodeToString(rest[:size]), name: name}
+		switch mode {
+		case "40000":
+			e.mode, e.kind = modeTree, "tree"
+		case modeSubmodule:
+			e.kind = "commit"
+		}
+		entries = append(entries, e)
+		data = rest[size:]
+	}
+	return entries, nil
 }
 
 func find(entries []entry, name string) int {
@@ -95,10 +128,10 @@ func find(entries []entry, name string) int {
 }
 
 // replace puts e (nil: nothing) in the place of file and returns the new root tree. A folder that gets empty goes.
-func (r *Repo) replace(ctx context.Context, levels [][]entry, file string, e *entry, objects string) (string, error) {
+func (r *Repo) replace(ctx context.Context, c chain, file string, e *entry, objects string) (string, error) {
 	names := strings.Split(file, "/")
 	for i := len(names) - 1; ; i-- {
-		entries := slices.DeleteFunc(slices.Clone(levels[i]), func(x entry) bool { return x.name == names[i] })
+		entries := slices.DeleteFunc(slices.Clone(c.levels[i]), func(x entry) bool { return x.name == names[i] })
 		if e != nil {
 			e.name = names[i]
 			entries = append(entries, *e) // mktree sorts
@@ -115,23 +148,15 @@ func (r *Repo) replace(ctx context.Context, levels [][]entry, file string, e *en
 
 // treeWithout is the commit's tree as it would be without the file. It writes nothing into the repository, so that a
 // repository that cannot be written can be judged.
-func (r *Repo) treeWithout(ctx context.Context, commit, file string) (string, error) {
-	found, err := r.git.output(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "--full-tree", "--end-of-options", commit, file}})
-	if err != nil {
-		return "", fmt.Errorf("reading the tree of %s: %w", commit, err)
-	}
-	if len(found) == 0 {
-		return r.git.line(ctx, call{at: r.shared(), args: []string{"rev-parse", "--verify", "--end-of-options", commit + "^{tree}"}})
-	}
-	levels, err := r.levels(ctx, commit, file)
-	if err != nil {
-		return "", err
+func (r *Repo) treeWithout(ctx context.Context, c chain, file string) (string, error) {
+	if find(c.levels[len(c.levels)-1], path.Base(file)) < 0 {
+		return c.root, nil
 	}
 	objects, err := r.claim()
 	if err != nil {
 		return "", err
 	}
-	tree, err := r.replace(ctx, levels, file, nil, objects)
+	tree, err := r.replace(ctx, c, file, nil, objects)
 	return tree, errors.Join(err, unclaim(objects))
 }
 
