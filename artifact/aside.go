@@ -19,6 +19,7 @@ const (
 	asidePrefix = ".aside."
 	asideFiles  = "files" // in an aside folder: each file at its path
 	asidePart   = "part"  // in an aside folder: a copy that is not whole yet
+	asideBuilt  = "built" // in an aside folder: says that the build succeeded
 )
 
 // Aside is what an earlier build left where the globs look, moved out of the way so that it cannot be taken for the
@@ -104,7 +105,20 @@ func (a *Aside) make() error {
 // Paths are the files that were moved, relative to the worktree.
 func (a *Aside) Paths() []string { return a.paths }
 
-// Restore puts back what the build did not make again and removes the rest. Idempotent.
+// Built says that the build succeeded: what it made stays when the rest is put back, also after a kill. What a build
+// made that failed gives way to what was there before it.
+func (a *Aside) Built() error {
+	if len(a.paths) == 0 {
+		return nil
+	}
+	if err := a.root.WriteFile(path.Join(a.dir, asideBuilt), nil, 0o644); err != nil {
+		return asideBroken("noting that the build succeeded", err)
+	}
+	return nil
+}
+
+// Restore puts back what the build did not make again, or all of it where there was no build that succeeded, and
+// removes the rest. Idempotent.
 func (a *Aside) Restore() error {
 	if a == nil || a.root == nil {
 		return nil
@@ -141,13 +155,16 @@ func recoverAside(root *os.Root) error {
 	return nil
 }
 
-// restore moves every file of the folder to where it was, unless something is there, and removes the folder. The
-// build could write to it, so what lies there is only moved inside the worktree, and no link is followed out of it.
+// restore moves every file of the folder to where it was, unless a build that succeeded made something there, and
+// removes the folder. The build could write to it, so what lies there is only moved inside the worktree, and no link is
+// followed out of it.
 func (a *Aside) restore() error {
 	if info, err := a.root.Lstat(a.dir); err != nil || !info.IsDir() {
 		return nil
 	}
 	var errs []error
+	_, err := a.root.Lstat(path.Join(a.dir, asideBuilt))
+	built := err == nil
 	files := path.Join(a.dir, asideFiles)
 	for todo := []string{"."}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -161,7 +178,7 @@ func (a *Aside) restore() error {
 			case e.IsDir():
 				todo = append(todo, p)
 			default:
-				free, err := a.free(p)
+				free, err := a.free(p, !built)
 				if free {
 					err = a.move(path.Join(files, p), p)
 				}
@@ -172,9 +189,11 @@ func (a *Aside) restore() error {
 	if err := errors.Join(errs...); err != nil {
 		return err // what could not be put back stays where it is
 	}
-	// Its .gitignore goes last.
-	if err := errors.Join(a.remove(files), a.remove(a.dir)); err != nil {
-		return err
+	// The .gitignore goes last.
+	for _, p := range []string{files, path.Join(a.dir, asideBuilt), a.dir} {
+		if err := a.remove(p); err != nil {
+			return err
+		}
 	}
 	// Folders that were made for this are empty now; others are not and stay.
 	if a.root.Remove(asideDir) == nil {
@@ -199,9 +218,9 @@ func (a *Aside) list(dir string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// free reports whether nothing stands at p: neither what the build made there nor something in place of a directory
-// above it.
-func (a *Aside) free(p string) (bool, error) {
+// free reports whether a file can be put at p: neither a directory stands there nor, unless it may be replaced, a
+// file, nor something in place of a directory above it.
+func (a *Aside) free(p string, replace bool) (bool, error) {
 	for i := 0; i <= len(p); i++ {
 		if i < len(p) && p[i] != '/' {
 			continue
@@ -216,7 +235,7 @@ func (a *Aside) free(p string) (bool, error) {
 		case err != nil:
 			return false, err
 		case !info.IsDir():
-			return false, nil
+			return replace && i == len(p), nil
 		}
 	}
 	return false, nil

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -82,6 +83,7 @@ func TestMadeAgain(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(root+"/dist/app", []byte("new\n"), 0o644))
 	must(t, os.WriteFile(root+"/pkg-2.tgz", []byte("new\n"), 0o644))
+	must(t, a.Built())
 	o.Stale, o.AllowTracked = a.Paths(), []string{"dist/tracked"}
 	if got, want := paths(sealed(t, o)), []string{"dist/", "dist/app", "dist/tracked", "pkg-2.tgz"}; !slices.Equal(got, want) {
 		t.Errorf("sealed %q", got)
@@ -93,9 +95,10 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// The build removed the folder that something goes back to.
+// The build removed the folder that something goes back to, and failed.
 func TestRestoreMakesFolders(t *testing.T) {
 	root := tree(t, "dist/sub/x")
+	must(t, os.Chmod(root+"/dist/sub", 0o710))
 	before := everything(t, root)
 	a, err := SetAside(t.Context(), asideOptions(t, root))
 	must(t, err)
@@ -103,6 +106,53 @@ func TestRestoreMakesFolders(t *testing.T) {
 	must(t, a.Restore())
 	if after := everything(t, root); !slices.Equal(after, before) {
 		t.Errorf("after %q", after)
+	}
+	if info, err := os.Stat(root + "/dist/sub"); err != nil || info.Mode().Perm() != 0o710 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// A build that failed half way takes nothing away; what it put in place of a whole folder stays.
+func TestFailedBuildGivesWay(t *testing.T) {
+	root := tree(t, "dist/app", "dist/dir", "dist/shut/x", "dist/sub/x", "old.tgz")
+	a, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	must(t, os.RemoveAll(root+"/dist/sub"))
+	grow(t, root, "dist/sub", "dist/dir/", "dist/shut/x")
+	must(t, os.WriteFile(root+"/dist/app", []byte("half"), 0o644))
+	must(t, os.Symlink("/nowhere", root+"/old.tgz"))
+	must(t, os.Chmod(root+"/dist/shut", 0))
+	must(t, a.Restore())
+	want := []string{"dist/", "dist/app: this is dist/app\n", "dist/dir/", "dist/shut/", "dist/shut/x: this is dist/shut/x\n", "dist/sub: this is dist/sub\n", "old.tgz: this is old.tgz\n"}
+	must(t, os.Chmod(root+"/dist/shut", 0o755))
+	if got := everything(t, root); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What a glob matches at the top of the worktree has any name, also those that the folder uses itself.
+func TestAsideOwnNames(t *testing.T) {
+	root := tree(t, ".gitignore", "built", "files/x", "part")
+	before := everything(t, root)
+	a, err := SetAside(t.Context(), options(t, root, "**"))
+	must(t, err)
+	if len(a.Paths()) != 4 {
+		t.Errorf("moved %q", a.Paths())
+	}
+	must(t, a.Restore())
+	if after := everything(t, root); !slices.Equal(after, before) {
+		t.Errorf("after %q", after)
+	}
+}
+
+// Which of too many files the build makes could not be told afterwards: it could remove some and leave the others.
+func TestTooManyToSetAside(t *testing.T) {
+	root := tree(t, "dist/a", "dist/b", "dist/c")
+	o := asideOptions(t, root)
+	o.MaxFiles = 2
+	_, err := SetAside(t.Context(), o)
+	if r, ok := errors.AsType[*verdict.Refusal](err); !ok || r.Reason != verdict.ArtifactTooLarge || len(r.Hints) == 0 {
+		t.Errorf("err = %v", err)
 	}
 }
 

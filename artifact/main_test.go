@@ -23,7 +23,24 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(0)
 	}
+	if len(os.Args) == 4 && os.Args[1] == "aside" {
+		cycle(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+// cycle is what TestMain does for the test below: earlier artifacts go aside, a build makes one of them again and
+// removes a folder, the others come back.
+func cycle(root, build string) {
+	a, err := SetAside(context.Background(), Options{Root: root, Globs: []string{"dist", "*.tgz"}, MaxFiles: 100})
+	if err == nil && build == "builds" {
+		err = errors.Join(os.WriteFile(root+"/dist/made", []byte("new\n"), 0o644), os.RemoveAll(root+"/dist/sub"), a.Built())
+	}
+	if err = errors.Join(err, a.Restore()); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 }
 
 // tree makes files in a new directory: "a/b": content; "a/": a directory; "l -> t": a link.

@@ -233,7 +233,10 @@ func (r *run) build(ctx context.Context) error {
 	if len(res.Leftovers) > 0 {
 		r.log.Warn().Strs("processes", res.Leftovers).Msg("the build left processes behind; they were ended")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return aside.Built()
 }
 
 // collect seals what the build made.
