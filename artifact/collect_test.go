@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -328,22 +329,11 @@ func TestOrdinaryUser(t *testing.T) {
 	grow(t, root, "d/ok", "d/secret", "e/x")
 	must(t, os.Chmod(root+"/d/secret", 0))
 	must(t, os.Mkdir(staging, 0o777))
-	as := func() string {
-		if os.Getuid() == 0 {
-			must(t, os.Chown(staging, 65534, 65534))
-			must(t, os.Chmod(top, 0o755))
-		}
-		cmd := exec.Command("/proc/self/exe", "collect", root, staging)
-		cmd.Dir = "/"
-		if os.Getuid() == 0 {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
+	must(t, os.Chmod(top, 0o755))
+	if os.Getuid() == 0 {
+		must(t, os.Chown(staging, 65534, 65534))
 	}
+	as := func() string { return asOrdinaryUser(t, "collect", root, staging) }
 	if out := as(); !strings.Contains(out, `artifact_unsafe: not readable: "d/secret" (permission denied)`) {
 		t.Errorf("got %q", out)
 	}
@@ -356,6 +346,47 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(staging + "/.*"); left != nil {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// asOrdinaryUser runs this test's program with args as somebody who is not root.
+func asOrdinaryUser(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Dir = "/"
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// Some tools shut the folders that they fill; their owner can move files out of them and back all the same.
+func TestAsideOutOfShutFolders(t *testing.T) {
+	root, err := os.MkdirTemp("", "trkr-artifact-")
+	must(t, err)
+	defer removeTree(root)
+	grow(t, root, "dist/app", "dist/made", "dist/sub/x")
+	must(t, os.Chmod(root+"/dist/sub", 0o555))
+	must(t, os.Chmod(root+"/dist", 0o755))
+	must(t, filepath.WalkDir(root, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil || os.Getuid() != 0 {
+			return err
+		}
+		return os.Lchown(p, 65534, 65534)
+	}))
+	before := everything(t, root)
+	if out := asOrdinaryUser(t, "aside", root, "makes nothing"); out != "" {
+		t.Errorf("got %q", out)
+	}
+	if after := everything(t, root); !slices.Equal(after, before) {
+		t.Errorf("after %q", after)
+	}
+	if info, err := os.Stat(root + "/dist/sub"); err != nil || info.Mode().Perm() != 0o555 {
+		t.Errorf("%v, %v", info, err)
 	}
 }
 
