@@ -147,8 +147,11 @@ func (r *Repo) touched(ctx context.Context, commit string) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 }), nil
 }
 
-// partial is the error of reading an old commit: of a partial clone it may be missing.
+// partial is the error of reading an old commit: in a partial clone it may be missing.
 func partial(err error) error {
+	if code := fault.Of(err).Code; code != "objects_missing" && code != "git_failed" {
+		return err
+	}
 	return fault.Env(codeHistory, fmt.Errorf("reading the ticket's history: %w", err), "clone without --filter: what old commits hold is needed, and nothing is fetched here")
 }
 

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -90,8 +91,14 @@ type Agent struct {
 type ConfigRef struct {
 	Digest string `json:"digest"`
 	Source string `json:"source"`
-	Ref    string `json:"ref,omitempty"`
+	Ref    string `json:"ref,omitempty"` // the commit that the file was read from; empty: it was read from the disk
 }
+
+// TrustedBranch ends the Ref of a configuration that is the ticket's own, which somebody accepted.
+const TrustedBranch = "the ticket's own, by --trust-branch-config"
+
+// OfBranch reports whether the configuration is the ticket's own.
+func (c ConfigRef) OfBranch() bool { return strings.HasSuffix(c.Ref, TrustedBranch) }
 
 // Tool is the program that wrote the record.
 type Tool struct {
@@ -104,7 +111,8 @@ func (r Record) SaysTheSame(other Record) bool {
 	return r.Issue == other.Issue && r.Outcome == other.Outcome && r.Verdict == other.Verdict &&
 		r.Subject.Tree == other.Subject.Tree && r.Subject.Dirty == other.Subject.Dirty &&
 		r.Subject.ContractDigest == other.Subject.ContractDigest && r.Subject.ManifestDigest == other.Subject.ManifestDigest &&
-		r.Config.Digest == other.Config.Digest && slices.Equal(r.Agents, other.Agents) &&
+		r.Subject.ContractAccepted == other.Subject.ContractAccepted &&
+		r.Config.Digest == other.Config.Digest && r.Config.OfBranch() == other.Config.OfBranch() && slices.Equal(r.Agents, other.Agents) &&
 		slices.EqualFunc(r.Criteria, other.Criteria, func(a, b Criterion) bool { return a.ID == b.ID && a.Text == b.Text && a.Status == b.Status }) &&
 		slices.EqualFunc(r.Findings, other.Findings, func(a, b Finding) bool { return a.ID == b.ID && a.Severity == b.Severity }) &&
 		slices.EqualFunc(r.Diagnostics, other.Diagnostics, func(a, b Diagnostic) bool { return a.Code == b.Code })

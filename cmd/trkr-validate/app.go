@@ -35,12 +35,16 @@ type app struct {
 	streams
 	interrupted *interruption
 
-	directory string
-	config    string
-	json      bool
-	quiet     bool
-	logLevel  string
-	logFormat string
+	directory   string
+	config      string
+	configRef   string
+	trustBranch bool
+	json        bool
+	quiet       bool
+	logLevel    string
+	logFormat   string
+
+	engines map[[2]string]chosen // by name and image
 
 	log zerolog.Logger
 	// logTo is where the log goes, and what else is said while runs go on; live progress moves it above its own lines.
@@ -67,7 +71,7 @@ func (w *switchWriter) point(to io.Writer) {
 
 // execute runs one command line to its end and returns how the program ends.
 func execute(args []string, s streams) exitCode {
-	a := &app{streams: s, log: zerolog.Nop(), logTo: &switchWriter{to: s.err}}
+	a := &app{streams: s, log: zerolog.Nop(), logTo: &switchWriter{to: s.err}, engines: map[[2]string]chosen{}}
 	ctx, interrupted, stop := interruptible(a.logTo)
 	defer stop()
 	a.interrupted = interrupted

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,20 +10,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/ticket"
+	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
 func (a *app) configCommand() *cobra.Command {
-	box := boxOptions{}
+	box, where := boxOptions{}, ticketOptions{}
 	cmd := &cobra.Command{
-		Use:   "config",
+		Use:   "config [issue]",
 		Short: "Print every setting, its value and where it comes from",
 		Long: `Print every setting, its value and where it comes from.
 
 A setting comes from the defaults, the file .trkr/config.json, the environment or a flag; the last one that says
-something wins. The digest at the end is what a record is bound to.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.settings(cmd)
+something wins. The digest at the end is what a record is bound to.
+
+With an issue it is what that ticket is judged by. The file never comes from the ticket's own branch: where the checkout
+stands on it, the file counts as it is committed where the branch leaves the default one.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			issue, err := "", error(nil)
+			if len(args) > 0 {
+				issue, err = ticket.ParseIssue(args[0])
+			}
+			if err != nil {
+				return err
+			}
+			s, err := a.settingsFor(cmd, where, issue)
 			if err != nil {
 				return err
 			}
@@ -30,12 +43,15 @@ something wins. The digest at the end is what a record is bound to.`,
 		},
 	}
 	box.flags(cmd)
+	where.flags(cmd)
 	return cmd
 }
 
 type configJSON struct {
 	SchemaVersion int           `json:"schemaVersion"`
-	Path          string        `json:"path"`
+	Path          string        `json:"path"`   // empty: there is no file
+	Commit        string        `json:"commit"` // that the file was read from; empty: from the disk
+	Note          string        `json:"note"`   // how the ticket's own file differs
 	Digest        string        `json:"digest"`
 	Settings      []settingJSON `json:"settings"`
 }
@@ -48,7 +64,7 @@ type settingJSON struct {
 }
 
 func (a *app) printConfig(s settings) error {
-	doc := configJSON{SchemaVersion: 1, Path: s.path, Digest: s.Digest()}
+	doc := configJSON{SchemaVersion: 1, Path: cmp.Or(s.path, s.file.Path), Commit: s.commit, Note: s.note, Digest: s.Digest()}
 	for _, v := range s.values {
 		k, _ := config.Lookup(v.Key)
 		doc.Settings = append(doc.Settings, settingJSON{Key: v.Key, Value: k.Value(s.Config), Source: v.Source, At: v.At})
@@ -71,7 +87,20 @@ func (a *app) printConfig(s settings) error {
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	return a.printf("\ndigest %s\n", doc.Digest)
+	from := "none"
+	if doc.Path != "" {
+		from = a.shown(doc.Path)
+	}
+	if doc.Commit != "" {
+		from += " at " + short(doc.Commit)
+	}
+	if s.branch {
+		from += ", " + verdict.TrustedBranch
+	}
+	if doc.Note != "" {
+		say(a.err, "note: ", doc.Note)
+	}
+	return a.printf("\nfile   %s\ndigest %s\n", visible(from), doc.Digest)
 }
 
 // oneLine is a value as a file would hold it.

@@ -56,7 +56,11 @@ type assertionJSON struct {
 
 func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string) error {
 	ctx := cmd.Context()
-	s, err := a.settings(cmd)
+	issue, err := ticket.ParseIssue(arg)
+	if err != nil {
+		return err
+	}
+	s, err := a.settingsFor(cmd, o.ticket, issue)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 			return err
 		}
 	}
-	return a.withTicket(ctx, s, o.ticket, arg, func(repo *ticket.Repo, t *ticket.Ticket) error {
+	return a.withTicket(ctx, s, o.ticket, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
 		var body ticket.Body
 		switch {
 		case given != nil:
@@ -101,11 +105,7 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 }
 
 // withTicket resolves an issue, lends the ticket to use and closes it.
-func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, arg string, use func(*ticket.Repo, *ticket.Ticket) error) error {
-	issue, err := ticket.ParseIssue(arg)
-	if err != nil {
-		return err
-	}
+func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, issue string, use func(*ticket.Repo, *ticket.Ticket) error) error {
 	repo, err := ticket.Open(ctx, a.directory)
 	if err != nil {
 		return during("resolve", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/stage"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -89,27 +90,41 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	request, err := a.request(cmd, o.box, o.ticket, o.issueBody)
-	if err != nil {
-		return err
-	}
-	request.Agreed = agreed
-	request.Clean, request.AllowDirty, request.VerifyAll = o.build.clean, o.build.allowDirty, o.verifyAll
-	request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", o.wait
+	wait := o.wait
 	if !cmd.Flags().Changed("wait") && terminal(a.err) {
-		request.Wait = 10 * time.Minute
+		wait = 10 * time.Minute
 	}
-
 	p := a.progress()
-	request.Sinks = append(request.Sinks, p)
-	var results []result
-	for _, r := range validate(cmd.Context(), request, issues, o.jobs) {
-		results = append(results, result{Result: r})
+	results := make([]result, len(issues))
+	var requests []stage.Request
+	for i, issue := range issues {
+		request, err := a.request(cmd, o.box, o.ticket, o.issueBody, issue)
+		if _, only := errors.AsType[*issueError](err); only {
+			results[i].Result = unstarted(issue, err)
+			continue
+		} else if err != nil {
+			return err
+		}
+		request.Agreed, request.Sinks = agreed, []event.Sink{p}
+		request.Clean, request.AllowDirty, request.VerifyAll = o.build.clean, o.build.allowDirty, o.verifyAll
+		request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", wait
+		requests = append(requests, request)
+	}
+	for _, r := range validate(cmd.Context(), requests, o.jobs) {
+		results[slices.Index(issues, r.Issue)].Result = r
 	}
 	if err := p.Close(); err != nil {
 		return err
 	}
 	return a.finish(cmd, results)
+}
+
+// unstarted is the result of an issue that nothing was run for.
+func unstarted(issue string, err error) stage.Result {
+	f := describe(err, "run")
+	return stage.Result{Issue: issue, Outcome: verdict.Error, Failure: &stage.Failure{
+		Code: f.code, Step: f.step, Message: f.message(), Hints: f.hints(), Usage: f.exit == exitUsage,
+	}}
 }
 
 // issueOfCI is the issue of the branch that a CI service runs for. Where o names nothing to judge, that becomes what
@@ -122,7 +137,7 @@ func (a *app) issueOfCI(cmd *cobra.Command, o *ticketOptions) (string, error) {
 	if !ok {
 		return "", usage(cmd, errors.New("no issue given"))
 	}
-	s, err := a.settings(cmd)
+	s, err := a.settingsFor(cmd, ticketOptions{ref: p.commit}, "0") // whichever it is: the commit is named
 	if err != nil {
 		return "", err
 	}
@@ -168,11 +183,11 @@ func (o runOptions) check(cmd *cobra.Command, issues int) error {
 }
 
 // request settles everything that a run needs to know before anything of a ticket runs.
-func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyFile string) (stage.Request, error) {
+func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyFile, issue string) (stage.Request, error) {
 	if t.ref != "" && t.branch != "" {
 		return stage.Request{}, usage(cmd, errors.New("--ref judges a commit: it does not go with --branch"))
 	}
-	s, err := a.settings(cmd)
+	s, err := a.settingsFor(cmd, t, issue)
 	if err != nil {
 		return stage.Request{}, err
 	}
@@ -184,8 +199,8 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		return stage.Request{}, err
 	}
 	req := stage.Request{
-		Dir: a.directory, Branch: t.branch, Ref: t.ref,
-		Config: s.Config, ConfigRef: s.ref(root),
+		Issue: issue, Dir: a.directory, Branch: t.branch, Ref: t.ref,
+		Config: s.Config, ConfigRef: s.ref(root), ConfigNote: s.note,
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
 	}
 	if req.Agents, err = agents(s.Validate.Agents); err != nil {
@@ -199,10 +214,29 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 			return stage.Request{}, err
 		}
 	}
-	if req.Engine, req.EngineReason, err = choose(cmd.Context(), engines(), s.Validate.Engine, s.Validate.Image); err != nil {
+	if req.Engine, req.EngineReason, err = a.choose(cmd.Context(), s.Validate.Engine, s.Validate.Image); err != nil {
 		return stage.Request{}, during("start", err)
 	}
 	return req, nil
+}
+
+// chosen is an engine, and why it is this one.
+type chosen struct {
+	engine sandbox.Engine
+	reason string
+}
+
+// choose is choose for this call: tickets that name the same share one.
+func (a *app) choose(ctx context.Context, name, image string) (sandbox.Engine, string, error) {
+	key := [2]string{name, image}
+	if c, ok := a.engines[key]; ok {
+		return c.engine, c.reason, nil
+	}
+	engine, reason, err := choose(ctx, engines(), name, image)
+	if err == nil {
+		a.engines[key] = chosen{engine, reason}
+	}
+	return engine, reason, err
 }
 
 // maxBody is far more than any tracker's issue holds.
@@ -231,17 +265,17 @@ func (a *app) issueBody(name string) ([]byte, error) {
 	return body, nil
 }
 
-// validate runs the issues, at most jobs at once, and returns their results in the order in which they were asked
-// for. An issue whose turn had not come when ctx was cancelled is an error like the others.
-func validate(ctx context.Context, req stage.Request, issues []string, jobs int) []stage.Result {
-	results := make([]stage.Result, len(issues))
+// validate runs the requests, at most jobs at once, and returns their results in the same order. An issue whose turn had
+// not come when ctx was cancelled is an error like the others.
+func validate(ctx context.Context, requests []stage.Request, jobs int) []stage.Result {
+	results := make([]stage.Result, len(requests))
 	turn := make(chan struct{}, jobs)
 	var running sync.WaitGroup
-	for i, issue := range issues {
+	for i, req := range requests {
 		turn <- struct{}{}
 		if err := context.Cause(ctx); err != nil {
 			results[i] = stage.Result{
-				Issue: issue, Outcome: verdict.Error,
+				Issue: req.Issue, Outcome: verdict.Error,
 				Failure: &stage.Failure{Code: "interrupted", Message: "interrupted before it began"},
 			}
 			<-turn
@@ -249,10 +283,7 @@ func validate(ctx context.Context, req stage.Request, issues []string, jobs int)
 		}
 		running.Go(func() {
 			defer func() { <-turn }()
-			one := req
-			one.Issue = issue
-			one.Sinks = slices.Clone(req.Sinks)
-			results[i] = stage.Run(ctx, one)
+			results[i] = stage.Run(ctx, req)
 		})
 	}
 	running.Wait()

@@ -62,12 +62,12 @@ func (a *app) shell(cmd *cobra.Command, o shellOptions, arg string) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.request(cmd, o.box, o.ticket, o.issueBody)
+	req, err := a.request(cmd, o.box, o.ticket, o.issueBody, issue)
 	if err != nil {
 		return err
 	}
 	req.Agreed = agreed
-	req.Issue, req.Clean, req.AllowDirty = issue, o.build.clean, o.build.allowDirty
+	req.Clean, req.AllowDirty = o.build.clean, o.build.allowDirty
 	p := a.progress()
 	req.Sinks = append(req.Sinks, p)
 	entered := false

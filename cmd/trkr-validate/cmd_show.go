@@ -32,11 +32,11 @@ branch holds now it is stale, and the exit code is 3.`,
 
 func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 	ctx := cmd.Context()
-	s, err := a.settings(cmd)
+	issue, err := ticket.ParseIssue(arg)
 	if err != nil {
 		return err
 	}
-	issue, err := ticket.ParseIssue(arg)
+	s, err := a.settingsFor(cmd, o, issue)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ func (a *app) rootCommand() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVarP(&a.directory, "directory", "C", ".", "run as if called in `folder`")
 	f.StringVar(&a.config, "config", "", "read this `file` instead of the checkout's .trkr/config.json")
+	f.StringVar(&a.configRef, "config-ref", "", "read the configuration as committed at this `revision`")
+	f.BoolVar(&a.trustBranch, "trust-branch-config", false, "take the configuration of the ticket's own branch; the record says so")
 	f.BoolVar(&a.json, "json", false, "print one JSON document on stdout")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what goes to the log on stderr: `level` trace, debug, info, warn, error, disabled")

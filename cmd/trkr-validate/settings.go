@@ -27,29 +27,44 @@ var flagKeys = map[string]string{
 // settings is the configuration in force and where each value comes from.
 type settings struct {
 	config.Config
-	path   string           // of the file; empty where there is none
+	file   config.File      // without a Path: there is none
+	commit string           // that the file was read from; empty: from the disk
+	path   string           // of the file in that commit
+	branch bool             // the file is the ticket's own, accepted with --trust-branch-config
+	note   string           // how the ticket's own file differs; empty where it does not
 	values []config.Setting // every key, in order
 }
 
 // ref binds a record to the settings.
 func (s settings) ref(root string) verdict.ConfigRef {
-	ref := verdict.ConfigRef{Digest: s.Digest(), Source: "defaults"}
-	if s.path != "" {
+	ref := verdict.ConfigRef{Digest: s.Digest(), Source: "defaults", Ref: s.commit}
+	switch {
+	case s.commit != "":
 		ref.Source = s.path
-		if rel, err := filepath.Rel(root, s.path); root != "" && err == nil && filepath.IsLocal(rel) {
+	case s.file.Path != "":
+		ref.Source = s.file.Path
+		if rel, err := filepath.Rel(root, s.file.Path); root != "" && err == nil && filepath.IsLocal(rel) {
 			ref.Source = filepath.ToSlash(rel)
 		}
+	}
+	if s.branch {
+		ref.Ref = strings.TrimPrefix(s.commit+", "+verdict.TrustedBranch, ", ")
 	}
 	return ref
 }
 
-// settings reads the configuration: defaults, the file, the environment, the flags that cmd has; the last one that
-// says something wins. The error is an *config.Error or says which file could not be read.
+// settings reads the configuration of no ticket in particular: that of the invoking checkout.
 func (a *app) settings(cmd *cobra.Command) (settings, error) {
 	file, err := a.configFile()
 	if err != nil {
 		return settings{}, err
 	}
+	return a.layer(cmd, file)
+}
+
+// layer makes settings of the defaults, a file, the environment, the flags that cmd has; the last one that says
+// something wins. The error is an *config.Error.
+func (a *app) layer(cmd *cobra.Command, file config.File) (settings, error) {
 	v := viper.New()
 	for _, k := range config.Keys() {
 		v.SetDefault(k.Name, k.Default)
@@ -65,7 +80,7 @@ func (a *app) settings(cmd *cobra.Command) (settings, error) {
 	if err := v.MergeConfigMap(nested(file.Values)); err != nil {
 		return settings{}, err
 	}
-	s := settings{path: file.Path}
+	s := settings{file: file}
 	for _, k := range config.Keys() {
 		s.values = append(s.values, a.origin(k, v.Get(k.Name), file, cmd.Flags().Lookup(flagKeys[k.Name])))
 	}

@@ -1,0 +1,127 @@
+package ticket
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+)
+
+// Checkout is the worktree that the program was called in.
+type Checkout struct {
+	Root   string // absolute; empty in a bare repository
+	Commit string // what is checked out; empty before the first commit
+	Branch string // short name; empty where detached
+}
+
+// Checkout tells what is checked out where the repository was opened.
+func (r *Repo) Checkout(ctx context.Context) (Checkout, error) {
+	if r.top == "" {
+		return Checkout{}, nil
+	}
+	all, err := r.checkouts(ctx)
+	if err != nil {
+		return Checkout{}, err
+	}
+	for _, c := range all {
+		if c.path == r.top && strings.Trim(c.head, "0") != "" {
+			return Checkout{Root: r.top, Commit: c.head, Branch: strings.TrimPrefix(c.branch, heads)}, nil
+		}
+	}
+	return Checkout{Root: r.top}, nil
+}
+
+// Inside is a path as the checkout has it, with slashes; false where it lies outside.
+func (r *Repo) Inside(name string) (string, bool) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil || r.top == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(r.top, filepath.Join(dir, filepath.Base(name)))
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// Locate finds a ticket's branch and commit as Resolve does, and makes nothing: the Ticket may have no worktree.
+func (r *Repo) Locate(ctx context.Context, q Query) (*Ticket, error) {
+	t, err := r.locate(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Commit is the commit that a revision names; HEAD is the invoking checkout's. None is a usage fault.
+func (r *Repo) Commit(ctx context.Context, rev string) (string, error) {
+	at := r.shared()
+	if r.top != "" {
+		at = place{dir: r.top}
+	}
+	id, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"}})
+	if exited(err, 1) || exited(err, 128) {
+		return "", fault.Usagef("no_commit", []string{"fetch it first, or name another one"}, "%q names no commit here", rev)
+	}
+	return id, err
+}
+
+// Fork is where the history of a commit leaves the default branch: the merge base. base is as in Query and must come
+// from somewhere that is trusted. Without a commit it is the default branch's own. Empty: there is none, or a shallow
+// clone does not hold it.
+func (r *Repo) Fork(ctx context.Context, commit, base string) (string, error) {
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return "", err
+	}
+	tips := tipsOf(refs, defaultBranch(refs, base), base)
+	if len(tips) == 0 || commit == "" {
+		return append(tips, "")[0], nil
+	}
+	id, err := r.git.line(ctx, call{at: r.shared(), args: append([]string{"merge-base", commit}, tips...)})
+	if exited(err, 1) {
+		return "", nil
+	}
+	return id, err
+}
+
+// Holds reports whether a commit holds work of the ticket's own, or whether that cannot be told: something that the
+// ticket's commit has as well and the default branch has not. Where there is no default branch, it is the ticket's
+// commit itself that counts.
+func (r *Repo) Holds(ctx context.Context, t *Ticket, commit string) (bool, error) {
+	if len(t.tips) > 0 {
+		own, err := r.listed(ctx, commit, append([]string{"--not"}, t.tips...)...)
+		if err != nil || !own {
+			return false, err // all of it is the default branch's
+		}
+	}
+	if shallow, err := r.shallow(ctx); err != nil || shallow {
+		return shallow, err
+	}
+	out, err := r.git.line(ctx, call{at: r.shared(), args: []string{"merge-base", "--all", commit, t.Commit}})
+	if exited(err, 1) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("comparing %s with the ticket: %w", short(commit), err)
+	}
+	both := strings.Fields(out)
+	if len(t.tips) == 0 {
+		return slices.Contains(both, t.Commit), nil
+	}
+	return r.listed(ctx, both[0], append(append(both[1:], "--not"), t.tips...)...)
+}
+
+// listed reports whether rev-list finds any commit.
+func (r *Repo) listed(ctx context.Context, commit string, more ...string) (bool, error) {
+	out, err := r.git.line(ctx, call{at: r.shared(), args: append([]string{"rev-list", "--max-count=1", commit}, more...)})
+	if err != nil {
+		return false, fmt.Errorf("reading the history of %s: %w", short(commit), err)
+	}
+	return out != "", nil
+}
+
+// Entry is what a commit has at a path, so that two commits can be compared without its being read; empty where there
+// is nothing.
+func (r *Repo) Entry(ctx context.Context, commit, file string) (string, error) {
+	return r.git.line(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "--full-tree", "--end-of-options", commit, file}})
+}
