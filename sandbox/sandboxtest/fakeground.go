@@ -108,17 +108,14 @@ func (g *fakeGround) translated(c initd.Command) initd.Command {
 	return c
 }
 
-func (g *fakeGround) Find(_ initd.Identity, c initd.Command) (string, *wire.Exit) {
-	if c.Helper != "" {
-		return "", nil
-	}
-	return initd.Find(g.translated(c), os.Getuid())
-}
-
-func (g *fakeGround) Start(id initd.Identity, path string, c initd.Command) (*initd.Process, *wire.Exit) {
+func (g *fakeGround) Start(id initd.Identity, c initd.Command) (*initd.Process, *wire.Exit) {
 	c = g.translated(c)
 	if c.Helper != "" {
 		return g.help(c)
+	}
+	path, exit := initd.Find(c, os.Getuid())
+	if exit != nil {
+		return nil, exit
 	}
 	ends, err := initd.NewEnds(c)
 	if err != nil {

@@ -16,10 +16,9 @@ type Ground interface {
 	// Open makes the directories of a session: HOME, the working directory, one for temporary files, and one that
 	// holds the decoys. Only the session's uid may look into them.
 	Open(id Identity, decoys []string) (Dirs, error)
-	// Find looks for the program of a command as the session would. A program that cannot be run is told in exit.
-	Find(id Identity, c Command) (path string, exit *wire.Exit)
-	// Start starts a command that Find has found. Where the system would not start it, exit says why.
-	Start(id Identity, path string, c Command) (p *Process, exit *wire.Exit)
+	// Start looks for the program of a command as the session would, and starts it. Where there is none, or the system
+	// would not start it, exit says why.
+	Start(id Identity, c Command) (p *Process, exit *wire.Exit)
 	// Look answers a helper that concerns no session, without a process of its own. It reads as wire.LookUID and, by
 	// the system's word, is isolated like a command. It ends early where out no longer takes what it writes.
 	Look(helper string, params io.Reader, out io.Writer) error

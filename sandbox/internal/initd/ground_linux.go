@@ -26,7 +26,8 @@ type box struct {
 	hand   *hand
 	eye    *hand
 	reaper *reaper
-	pids   bool // the system counts how often the limit of pids was hit
+	oom    string // where the system counts processes that were killed for memory; empty where it does not
+	pids   string // and how often the limit of pids was hit
 
 	mu    sync.Mutex
 	marks map[int]ipcMarks // of open sessions, by uid
@@ -42,7 +43,7 @@ func newBox() (*box, error) {
 		return nil, err
 	}
 	b := &box{hand: h, eye: eye, reaper: newReaper(), marks: map[int]ipcMarks{}}
-	_, b.pids = readCounter(pidsFiles, "max")
+	b.oom, b.pids = counterIn(oomFiles, oomKills), counterIn(pidsFiles, pidsHits)
 	b.openUp()
 	return b, nil
 }
@@ -92,34 +93,38 @@ func (b *box) Open(id Identity, decoys []string) (Dirs, error) {
 	return d, nil
 }
 
-func (b *box) Find(id Identity, c Command) (path string, exit *wire.Exit) {
-	if c.Helper != "" {
-		return sandbox.Init, nil
-	}
-	b.hand.as(id, func() { path, exit = Find(c, id.UID) })
-	return path, exit
+func (b *box) Start(id Identity, c Command) (p *Process, exit *wire.Exit) {
+	b.hand.do(func() { p, exit = b.start(id, c) })
+	return p, exit
 }
 
-func (b *box) Start(id Identity, path string, c Command) (*Process, *wire.Exit) {
+// start is Start on the hand's thread.
+func (b *box) start(id Identity, c Command) (*Process, *wire.Exit) {
+	path, args := sandbox.Init, []string{sandbox.Init, wire.Arg, c.Helper}
 	var ends *Ends
-	var err error
-	b.hand.as(id, func() { ends, err = NewEnds(c) })
-	if err != nil {
-		return nil, StartFailed(err)
+	var exit *wire.Exit
+	as(id, func() {
+		if c.Helper == "" {
+			args = c.Args
+			if path, exit = Find(c, id.UID); exit != nil {
+				return
+			}
+		}
+		var err error
+		if ends, err = NewEnds(c); err != nil {
+			exit = StartFailed(err)
+		}
+	})
+	if exit != nil {
+		return nil, exit
 	}
-	args := c.Args
-	if c.Helper != "" {
-		args = []string{sandbox.Init, wire.Arg, c.Helper}
-	}
-	attr := &syscall.ProcAttr{
+	done, err := b.reaper.start(path, args, &syscall.ProcAttr{
 		Dir: c.Dir, Env: c.Env, Files: ends.Child(),
 		Sys: &syscall.SysProcAttr{
 			Credential: &syscall.Credential{Uid: uint32(id.UID), Gid: uint32(id.UID)},
 			Setsid:     true, Setctty: c.TTY != nil,
 		},
-	}
-	var done <-chan Status
-	b.hand.do(func() { done, err = b.reaper.start(path, args, attr) })
+	})
 	ends.CloseChild()
 	if err != nil {
 		ends.CloseOwn()
@@ -175,7 +180,7 @@ func (b *box) Close(id Identity, d Dirs) error {
 		return nil
 	}
 	env := []string{removeVar + "=" + d.Top, marksVar + "=" + marks.String()}
-	p, exit := b.Start(id, sandbox.Init, Command{Helper: wire.HelperRemove, Dir: "/", Env: env})
+	p, exit := b.Start(id, Command{Helper: wire.HelperRemove, Dir: "/", Env: env})
 	if exit != nil {
 		return fmt.Errorf("removing what a session left: %s", exit.Detail)
 	}
@@ -242,15 +247,15 @@ func first(dir string, n int) ([]string, error) {
 
 func (b *box) Count() Counters {
 	var c Counters
-	c.OOM, _ = readCounter(oomFiles, "oom_kill")
-	c.Pids, _ = readCounter(pidsFiles, "max")
+	c.OOM, _ = readCounter(b.oom, oomKills)
+	c.Pids, _ = readCounter(b.pids, pidsHits)
 	return c
 }
 
 // Tasks is for a system without the counter: the limit is then that of each uid, which the engine gave this process.
 func (b *box) Tasks(id Identity) (n, limit int) {
 	var r unix.Rlimit
-	if b.pids || unix.Getrlimit(unix.RLIMIT_NPROC, &r) != nil || r.Cur > 1<<20 {
+	if b.pids != "" || unix.Getrlimit(unix.RLIMIT_NPROC, &r) != nil || r.Cur > 1<<20 {
 		return 0, 0
 	}
 	t, err := tasksOf(id.UID)
@@ -260,23 +265,39 @@ func (b *box) Tasks(id Identity) (n, limit int) {
 	return t.threads, int(r.Cur)
 }
 
-// The places where the box's own group shows its counters, of both versions of control groups.
+// What the counters are called, and the places where the box's own group shows them, of both versions of control groups.
+const (
+	oomKills = "oom_kill"
+	pidsHits = "max"
+)
+
 var (
 	oomFiles  = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 	pidsFiles = []string{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"}
 )
 
-func readCounter(files []string, name string) (int64, bool) {
+// counterIn is the file that has the counter.
+func counterIn(files []string, name string) string {
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue
+		if _, ok := readCounter(f, name); ok {
+			return f
 		}
-		for line := range strings.Lines(string(b)) {
-			var n int64
-			if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
-				return n, true
-			}
+	}
+	return ""
+}
+
+func readCounter(file, name string) (int64, bool) {
+	if file == "" {
+		return 0, false
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(b)) {
+		var n int64
+		if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
+			return n, true
 		}
 	}
 	return 0, false

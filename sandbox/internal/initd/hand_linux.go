@@ -74,19 +74,20 @@ func (h *hand) do(f func()) {
 	<-done
 }
 
-// as runs f with the identity's effective uid and gid. Real and saved ids stay 0, so that the identity may neither
-// signal nor trace this thread, and so that the way back is open.
-func (h *hand) as(id Identity, f func()) {
-	h.do(func() {
-		set(unix.SYS_SETRESGID, id.UID)
-		set(unix.SYS_SETRESUID, id.UID)
-		defer func() {
-			set(unix.SYS_SETRESUID, 0)
-			set(unix.SYS_SETRESGID, 0)
-			hide()
-		}()
-		f()
-	})
+// as has the hand run f with the effective ids of the identity.
+func (h *hand) as(id Identity, f func()) { h.do(func() { as(id, f) }) }
+
+// as runs f with the identity's effective uid and gid. It is called on the hand's thread. Real and saved ids stay 0, so
+// that the identity may neither signal nor trace that thread, and so that the way back is open.
+func as(id Identity, f func()) {
+	set(unix.SYS_SETRESGID, id.UID)
+	set(unix.SYS_SETRESUID, id.UID)
+	defer func() {
+		set(unix.SYS_SETRESUID, 0)
+		set(unix.SYS_SETRESGID, 0)
+		hide()
+	}()
+	f()
 }
 
 // set changes the effective id of this thread alone. An init that cannot is of no use and must not go on.

@@ -119,13 +119,9 @@ func (s *server) supervise(st net.Conn, in *wire.Reader, r *run, q wire.Run) *wi
 	} else if len(c.Args) == 0 {
 		return &wire.Exit{Code: -1, Cause: string(sandbox.CauseNotFound), Detail: "the command has no words"}
 	}
-	path, exit := s.ground.Find(r.id, c)
-	if exit != nil {
-		return exit
-	}
 	before := s.ground.Count()
 	started := time.Now()
-	p, exit := s.ground.Start(r.id, path, c)
+	p, exit := s.ground.Start(r.id, c)
 	if exit != nil {
 		if err := s.ground.Kill(r.id); err != nil {
 			exit.Broken = err.Error()
@@ -206,8 +202,10 @@ func (s *server) await(r *run, p *Process) (o outcome) {
 	for {
 		select {
 		case o.status = <-p.Done:
-			n, limit := s.ground.Tasks(r.id)
-			o.pids = o.pids || limit > 0 && n >= limit-firstTasks
+			if o.status != (Status{}) {
+				n, limit := s.ground.Tasks(r.id)
+				o.pids = o.pids || limit > 0 && n >= limit-firstTasks
+			}
 			o.own = true
 			return o
 		case <-r.end:

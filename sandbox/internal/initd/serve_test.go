@@ -32,9 +32,8 @@ type stub struct {
 func (stub) Open(Identity, []string) (Dirs, error) {
 	return Dirs{Top: "/t", Home: "/t/h", Work: "/t/w", Tmp: "/t/t"}, nil
 }
-func (stub) Find(_ Identity, c Command) (string, *wire.Exit) { return "/bin/x", nil }
-func (s stub) Kill(Identity) error                           { return s.kill }
-func (stub) Close(Identity, Dirs) error                      { return nil }
+func (s stub) Kill(Identity) error      { return s.kill }
+func (stub) Close(Identity, Dirs) error { return nil }
 
 // Look answers with the parameters, fails where they are "fail", and goes on for ever where they are "endless".
 func (stub) Look(_ string, params io.Reader, out io.Writer) error {
@@ -54,7 +53,7 @@ func (s *stub) Count() Counters {
 	return s.count
 }
 func (s *stub) Tasks(Identity) (int, int) { return s.limit, s.limit }
-func (s *stub) Start(Identity, string, Command) (*Process, *wire.Exit) {
+func (s *stub) Start(Identity, Command) (*Process, *wire.Exit) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, StartFailed(err)

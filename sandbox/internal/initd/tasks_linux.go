@@ -36,7 +36,7 @@ func tasksIn(proc string, uid int) (t tasks, err error) {
 		return t, err
 	}
 	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' {
+		if name[0] < '1' || name[0] > '9' || name == "1" { // PID 1 is the init itself
 			continue
 		}
 		b, err := os.ReadFile(proc + "/" + name + "/status")
