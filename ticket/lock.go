@@ -61,7 +61,7 @@ func release(locks []lock) error {
 
 // lockWorktrees takes the index.lock of every worktree that has the change's branch checked out, all or none, after it
 // made sure that the file can be put there.
-func (r *Repo) lockWorktrees(ctx context.Context, c change) (locks []lock, err error) {
+func (r *Repo) lockWorktrees(ctx context.Context, t *Ticket, c change) (locks []lock, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, release(locks))
@@ -75,7 +75,12 @@ func (r *Repo) lockWorktrees(ctx context.Context, c change) (locks []lock, err e
 		if w.branch != heads+c.branch || w.bare || w.prunable {
 			continue
 		}
-		at, err := r.inWorktree(ctx, w.path)
+		var at place
+		if w.path == t.Worktree {
+			at, err = r.placeOf(t)
+		} else {
+			at, err = r.inWorktree(ctx, w.path)
+		}
 		if err != nil {
 			return locks, err
 		}

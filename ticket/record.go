@@ -49,7 +49,7 @@ func (r *Repo) Record(ctx context.Context, t *Ticket, content []byte, message st
 	if t.remote {
 		change.old = strings.Repeat("0", len(commit)) // the local branch must not be there yet
 	}
-	locks, err := r.lockWorktrees(ctx, change)
+	locks, err := r.lockWorktrees(ctx, t, change)
 	if err != nil {
 		return "", wrong(err)
 	}

@@ -16,6 +16,7 @@ type Repo struct {
 	git    program
 	common string // the directory that all worktrees share
 	top    string // the invoking worktree's root; empty in a bare repository
+	gitDir string // of the invoking worktree
 	main   string // the main worktree's root; empty where there is none or nothing tells
 }
 
@@ -38,12 +39,10 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{git: git}
-	at := place{dir: dir}
-	gitDir, err := r.find(ctx, at)
-	if err != nil {
+	if err := r.find(ctx, place{dir: dir}); err != nil {
 		return nil, err
 	}
-	if gitDir == r.common && r.top != "" {
+	if r.gitDir == r.common && r.top != "" {
 		r.main = r.top // we are in it
 		return r, nil
 	}
@@ -51,28 +50,28 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	return r, err
 }
 
-// find fills common and top in, as seen from at, and returns the git directory there.
-func (r *Repo) find(ctx context.Context, at place) (gitDir string, err error) {
+// find fills in what can be seen from at.
+func (r *Repo) find(ctx context.Context, at place) error {
 	ask := func(what ...string) (string, error) {
 		return r.git.line(ctx, call{at: at, args: append([]string{"rev-parse", "--path-format=absolute"}, what...)})
 	}
 	// All in one where that works: in a worktree, and with no line end in a path.
 	all, err := ask("--git-common-dir", "--absolute-git-dir", "--show-toplevel")
 	if lines := strings.Split(all, "\n"); err == nil && len(lines) == 3 {
-		r.common, r.top = lines[0], lines[2]
-		return lines[1], nil
+		r.common, r.gitDir, r.top = lines[0], lines[1], lines[2]
+		return nil
 	}
 	if r.common, err = ask("--git-common-dir"); err != nil {
-		return "", err
+		return err
+	}
+	if r.gitDir, err = ask("--absolute-git-dir"); err != nil {
+		return err
 	}
 	inside, err := ask("--is-inside-work-tree")
 	if err == nil && inside == "true" {
 		r.top, err = ask("--show-toplevel")
 	}
-	if err != nil {
-		return "", err
-	}
-	return ask("--absolute-git-dir")
+	return err
 }
 
 // Root is the main worktree's root; in a bare repository the invoking worktree's, and where there is none the
@@ -103,7 +102,7 @@ func (r *Repo) mainRoot(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	main := &Repo{git: r.git}
-	if _, err := main.find(ctx, place{dir: root}); err != nil || main.common != r.common {
+	if err := main.find(ctx, place{dir: root}); err != nil || main.common != r.common {
 		return "", nil // the worktree is gone, or was never this repository's
 	}
 	return main.top, nil

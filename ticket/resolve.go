@@ -40,6 +40,11 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	if t.Worktree == "" || q.Clean {
 		return t, r.makeTemporary(ctx, t)
 	}
+	if t.Worktree == r.top {
+		t.gitDir = r.gitDir
+		_, err = r.placeOf(t)
+		return t, err
+	}
 	at, err := r.inWorktree(ctx, t.Worktree)
 	t.gitDir = at.gitDir
 	return t, err
