@@ -38,14 +38,25 @@ func (r *Repo) placeOf(t *Ticket) (place, error) {
 	if err := leadsTo(filepath.Join(at.dir, ".git"), "gitdir: ", at.gitDir); err != nil {
 		return place{}, r.strayed(at.dir, err)
 	}
-	err := leadsTo(filepath.Join(at.gitDir, "commondir"), "", r.common)
-	if errors.Is(err, fs.ErrNotExist) && at.gitDir == r.common {
-		err = nil
+	if err := r.intact(); err != nil {
+		return place{}, err
 	}
-	if err != nil {
-		return place{}, r.strayed(at.dir, err)
+	if at.gitDir != r.common {
+		if err := leadsTo(filepath.Join(at.gitDir, "commondir"), "", r.common); err != nil {
+			return place{}, r.strayed(at.dir, err)
+		}
 	}
 	return at, nil
+}
+
+// intact makes sure that the repository does not name another one as the place of its branches and objects. It did not
+// when it was opened.
+func (r *Repo) intact() error {
+	name := filepath.Join(r.common, "commondir")
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return fault.Envf("repository_redirected", []string{"remove " + shellQuote(name) + ": a build may have put it there"}, "%q names another repository", name)
+	}
+	return nil
 }
 
 func (r *Repo) strayed(dir string, err error) error {

@@ -33,6 +33,9 @@ func (r *Repo) Record(ctx context.Context, t *Ticket, content []byte, message st
 	file := path.Join(t.Dir, RecordName)
 	wrong := func(err error) error { return fmt.Errorf("recording %s on %s: %w", file, t.Branch, err) }
 
+	if err := r.intact(); err != nil {
+		return "", wrong(err)
+	}
 	blob, err := r.git.line(ctx, call{at: r.shared(), stdin: bytes.NewReader(content), args: []string{"hash-object", "-w", "--no-filters", "--stdin"}})
 	if err != nil {
 		return "", wrong(err)
