@@ -35,6 +35,9 @@ type Set struct {
 	items   []*item // by path
 	staging string  // what Close removes; empty: nothing
 	sealed  bool    // staging holds the copy, not yet materialised
+
+	dir    string     // where it was materialised
+	placed []identity // of the paths there
 }
 
 // item is one path of the set.

@@ -111,7 +111,8 @@ func (a *Aside) Built() error {
 	if len(a.paths) == 0 {
 		return nil
 	}
-	if err := a.root.WriteFile(path.Join(a.dir, asideBuilt), nil, 0o644); err != nil {
+	// A build may clean up everything that git does not track.
+	if err := a.root.WriteFile(path.Join(a.dir, asideBuilt), nil, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return asideBroken("noting that the build succeeded", err)
 	}
 	return nil

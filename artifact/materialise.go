@@ -10,6 +10,9 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
+// contractFile is the contract's name beside the artifacts.
+const contractFile = "contract.md"
+
 // Materialise makes dir hold exactly contract.md and artifact/: all of it appears at once, in place of whatever was
 // there before. No link is followed, neither at dir nor in what it replaces. It may be called once; dir lies on the
 // file system of Staging.
@@ -20,7 +23,7 @@ func (s *Set) Materialise(dir string, contract []byte) error {
 	if !s.sealed {
 		return broken(errors.New("the set was materialised or closed before"))
 	}
-	text := filepath.Join(s.staging, "contract.md")
+	text := filepath.Join(s.staging, contractFile)
 	if err := os.WriteFile(text, contract, 0o444); err != nil {
 		return broken(err)
 	}
@@ -38,6 +41,9 @@ func (s *Set) Materialise(dir string, contract []byte) error {
 		return broken(err)
 	}
 	s.sealed = false
+	if err := s.look(dir); err != nil {
+		return broken(err)
+	}
 	if !replaced {
 		s.staging = ""
 		return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,6 +171,47 @@ func TestVerify(t *testing.T) {
 	}
 	if err := s.Verify(seen(t, dir, true), []byte("VAL-1: other\n")); err == nil || !strings.Contains(err.Error(), "contract.md") {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// Whatever is done to what was materialised is noticed, also when it was undone.
+func TestUnchanged(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"nothing, and it was read": func(dir string) error { _, err := os.ReadFile(dir + "/artifact/d/app"); return err },
+		"rewritten":                func(dir string) error { return os.WriteFile(dir+"/artifact/d/app", []byte("THIS IS d/app\n"), 0) },
+		"changed and changed back": func(dir string) error {
+			app := dir + "/artifact/d/app"
+			info, err := os.Stat(app)
+			old, rerr := os.ReadFile(app)
+			return errors.Join(err, rerr, os.WriteFile(app, []byte("x"), 0), os.WriteFile(app, old, 0), os.Chtimes(app, info.ModTime(), info.ModTime()))
+		},
+		"replaced and put back": func(dir string) error {
+			app := dir + "/artifact/d/app"
+			return errors.Join(os.Rename(app, app+"2"), os.WriteFile(app, nil, 0o755), os.Rename(app+"2", app))
+		},
+		"mode":    func(dir string) error { return os.Chmod(dir+"/artifact/d/app", 0o755) },
+		"added":   func(dir string) error { return os.WriteFile(dir+"/artifact/d/more", nil, 0o644) },
+		"on top":  func(dir string) error { return os.WriteFile(dir+"/artifact/more", nil, 0o644) },
+		"beside":  func(dir string) error { return os.WriteFile(dir+"/more", nil, 0o644) },
+		"removed": func(dir string) error { return os.RemoveAll(dir + "/artifact/d") },
+		"link": func(dir string) error {
+			return errors.Join(os.Remove(dir+"/artifact/d/l"), os.Symlink("app", dir+"/artifact/d/l"))
+		},
+		"contract": func(dir string) error {
+			return errors.Join(os.Remove(dir+"/contract.md"), os.WriteFile(dir+"/contract.md", text, 0o444))
+		},
+		"another set in its place": func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+"2"), exec.Command("cp", "-a", dir+"2", dir).Run())
+		},
+	} {
+		o := options(t, tree(t, "d/app", "d/l -> app", "d/empty/"), "d")
+		s := sealed(t, o)
+		dir := filepath.Join(o.Staging, "7")
+		must(t, s.Materialise(dir, text))
+		must(t, change(dir))
+		if err := s.Unchanged(); (err == nil) != strings.HasPrefix(name, "nothing") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -19,8 +19,8 @@ const differencesShown = 5
 func (s *Set) Verify(seen []sandbox.File, contract []byte) error {
 	sum := sha256.Sum256(contract)
 	want := map[string]*item{
-		"contract.md": {kind: "file", mode: 0o444, size: int64(len(contract)), sum: sum, edges: edgesOf(contract)},
-		artifacts:     {kind: "dir", mode: 0o755},
+		contractFile: {kind: "file", mode: 0o444, size: int64(len(contract)), sum: sum, edges: edgesOf(contract)},
+		artifacts:    {kind: "dir", mode: 0o755},
 	}
 	for _, it := range s.items {
 		want[artifacts+"/"+it.path] = it

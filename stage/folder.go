@@ -111,6 +111,18 @@ func (f *folder) open(secrets *redact.Redactor) error {
 	return nil
 }
 
+// stands makes sure that the folder is still where it was made: a build may have removed all that git does not track.
+func (f *folder) stands() error {
+	own, err := f.root.Stat(".")
+	if err != nil {
+		return fault.Env("folder", err, folderHint)
+	}
+	if named, err := os.Lstat(f.path); err != nil || !os.SameFile(own, named) {
+		return fault.Envf("run_folder_gone", []string{"let the build leave .trkr alone, for example: git clean -fdx -e .trkr"}, "the build removed or moved the run folder %s", f.path)
+	}
+	return nil
+}
+
 // write puts one whole file into the folder.
 func (f *folder) write(name string, content []byte) error {
 	if err := f.root.WriteFile(name, content, 0o644); err != nil {

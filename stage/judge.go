@@ -8,6 +8,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/contract"
 	"github.com/trkr-dev/trkr-validate/internal/event"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -63,8 +64,12 @@ func (r *run) reported(agent string, rep verdict.Reported) {
 	}})
 }
 
-// judge computes the outcome. From here on the record has one.
+// judge computes the outcome. From here on the record has one. What was judged must be what was sealed, to the end:
+// something on this machine that may write there could have rewritten it meanwhile.
 func (r *run) judge(context.Context) error {
+	if err := r.set.Unchanged(); err != nil {
+		return fault.Env("inputs_changed", fmt.Errorf("what was judged is not what was built: %w", err), "find out what writes there, stop it and run again")
+	}
 	j := verdict.Judge(r.contract, r.reports)
 	for i := range j.Criteria {
 		j.Criteria[i].Evidence = r.redact.String(j.Criteria[i].Evidence)

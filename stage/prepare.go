@@ -241,6 +241,9 @@ func (r *run) build(ctx context.Context) error {
 
 // collect seals what the build made.
 func (r *run) collect(ctx context.Context) error {
+	if err := r.folder.stands(); err != nil {
+		return err
+	}
 	if err := r.ownDirs(); err != nil {
 		return err
 	}
