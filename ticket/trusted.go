@@ -17,7 +17,8 @@ type Checkout struct {
 	Branch string // short name; empty where detached
 }
 
-// Checkout tells what is checked out where the repository was opened.
+// Checkout tells what is checked out where the repository was opened. A worktree that git does not list there, because
+// it was moved or a setting leads git astray, is a fault: nothing would tell whose it is.
 func (r *Repo) Checkout(ctx context.Context) (Checkout, error) {
 	if r.top == "" {
 		return Checkout{}, nil
@@ -27,20 +28,31 @@ func (r *Repo) Checkout(ctx context.Context) (Checkout, error) {
 		return Checkout{}, err
 	}
 	for _, c := range all {
-		if c.path == r.top && strings.Trim(c.head, "0") != "" {
-			return Checkout{Root: r.top, Commit: c.head, Branch: strings.TrimPrefix(c.branch, heads)}, nil
+		if c.path != r.top {
+			continue
 		}
+		here := Checkout{Root: r.top, Commit: c.head, Branch: strings.TrimPrefix(c.branch, heads)}
+		if strings.Trim(c.head, "0") == "" {
+			here.Commit = ""
+		}
+		return here, nil
 	}
-	return Checkout{Root: r.top}, nil
+	return Checkout{}, fault.Envf("worktree_unlisted", []string{"git worktree list shows what git knows, git worktree repair tells it of one that was moved"},
+		"git does not list %q as a worktree of this repository", r.top)
 }
 
-// Inside is a path as the checkout has it, with slashes; false where it lies outside.
+// Inside is the path of what a name leads to as the checkout has it, with slashes; false where it lies outside.
 func (r *Repo) Inside(name string) (string, bool) {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil { // it may be there in a commit
+		if real, err = filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+			real = filepath.Join(real, filepath.Base(name))
+		}
+	}
 	if err != nil || r.top == "" {
 		return "", false
 	}
-	rel, err := filepath.Rel(r.top, filepath.Join(dir, filepath.Base(name)))
+	rel, err := filepath.Rel(r.top, real)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 

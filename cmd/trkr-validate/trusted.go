@@ -201,7 +201,8 @@ func (g *ground) byPlace(ctx context.Context) (settings, error) {
 }
 
 // locate finds the ticket by the trusted file and by s, and whether a commit holds work of its own, or the checkout
-// stands on its branch. t is nil where there is no such ticket: the run will say so.
+// stands on its branch. t is nil where there is no such ticket: the run will say so. Where the trusted file finds none,
+// what is not on the default branch counts as the ticket's: its own file must not find another one.
 func (g *ground) locate(ctx context.Context, commit string, s settings) (t *ticket.Ticket, own bool, err error) {
 	if g.query.Issue == "" {
 		return nil, false, nil
@@ -214,6 +215,7 @@ func (g *ground) locate(ctx context.Context, commit string, s settings) (t *tick
 		q.BranchTemplate, q.DirTemplate, q.Base = by.Branch, by.Dir, g.base.Ticket.Base
 		found, err := g.repo.Locate(ctx, q)
 		if verdict.IsRefusal(err) {
+			own = own || i == 0 && g.configRef == "" && g.base.file.Path != "" && commit != "" && commit != g.fork
 			continue
 		} else if err != nil {
 			return nil, false, &issueError{during("resolve", err)}
