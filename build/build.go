@@ -13,6 +13,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/proc"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -23,13 +24,15 @@ type Request struct {
 	Env     []string      // the whole environment, NAME=value; see Environment
 	Timeout time.Duration // must be positive
 	Log     io.Writer     // all output as it comes; nil discards. The caller bounds it, see bound.NewWriter
+
+	Secrets *redact.Redactor // taken out of what is told of the output, before it is cut into lines; nil: there are none
 }
 
 // Result of a build that ended with exit code 0.
 type Result struct {
 	Elapsed   time.Duration
 	Leftovers []string // names of processes that the build left running; they were killed
-	Tail      string   // the last lines of the output
+	Tail      string   // the last lines of the output, without secrets
 }
 
 const (
@@ -46,12 +49,17 @@ func Run(ctx context.Context, r Request) (Result, error) {
 	if strings.TrimSpace(r.Command) == "" {
 		return Result{}, Missing(r.Dir)
 	}
+	if r.Secrets == nil {
+		r.Secrets = redact.New()
+	}
 	tail := bound.NewBuffer(0, tailBytes)
-	var log io.Writer = tail
+	open := r.Secrets.Writer(tail)
+	var log io.Writer = open
 	if r.Log != nil {
-		log = io.MultiWriter(tail, r.Log)
+		log = io.MultiWriter(open, r.Log)
 	}
 	ended, err := proc.Run(ctx, proc.Command{Script: r.Command, Dir: r.Dir, Env: r.Env, Output: log, Timeout: r.Timeout})
+	_ = open.Close() // a buffer takes everything
 	res := Result{Elapsed: ended.Elapsed, Leftovers: ended.Leftovers, Tail: lastLines(tail.Tail(), tailLines)}
 	took := ended.Elapsed.Round(time.Millisecond)
 	switch {
@@ -68,9 +76,9 @@ func Run(ctx context.Context, r Request) (Result, error) {
 			`raise "build_timeout" under "validate" if the build needs more time`,
 		}, "validate.build was still running after %s and was stopped", r.Timeout)
 	case ended.Signal != "":
-		return res, refuse(verdict.BuildFailed, res.Tail, nil, "validate.build was ended by a signal (%s) after %s", ended.Signal, took)
+		return res, refuse(verdict.BuildFailed, res.Tail, codeHints(r.Command, -1), "validate.build was ended by a signal (%s) after %s", ended.Signal, took)
 	case ended.Code != 0:
-		return res, refuse(verdict.BuildFailed, res.Tail, codeHints(ended.Code), "validate.build ended with exit code %d after %s", ended.Code, took)
+		return res, refuse(verdict.BuildFailed, res.Tail, codeHints(r.Command, ended.Code), "validate.build ended with exit code %d after %s", ended.Code, took)
 	}
 	return res, nil
 }
@@ -85,15 +93,14 @@ func refuse(reason verdict.Reason, tail string, hints []string, format string, a
 	return &verdict.Refusal{Reason: reason, Detail: detail, Hints: hints}
 }
 
-func codeHints(code int) []string {
+// codeHints tells what an exit code means that is not the build's own, and how to see the build fail.
+func codeHints(command string, code int) (hints []string) {
 	switch code {
 	case 126:
-		return []string{"exit code 126 means that a program was found but could not be run: see that it is executable"}
+		hints = append(hints, "exit code 126 means that a program was found but could not be run: see that it is executable")
 	case 127:
-		return []string{
-			"exit code 127 means that a program was not found: the build sees the PATH of whoever started this",
-			`variables beyond a fixed list must be named: "env": ["NAME"] under "validate"`,
-		}
+		hints = append(hints, "exit code 127 means that a program was not found: the build sees the PATH of whoever started this",
+			`variables beyond a fixed list must be named: "env": ["NAME"] under "validate"`)
 	}
-	return nil
+	return append(hints, "build.log in the run folder has all of its output; to see it fail, run this where the ticket is checked out: "+command)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/proc"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -66,7 +68,7 @@ func TestFails(t *testing.T) {
 		t.Errorf("detail %q", r.Detail)
 	}
 	r = refusal(t, second(Run(t.Context(), request(t, "no-such-program-here"))), verdict.BuildFailed)
-	if !strings.Contains(r.Detail, "exit code 127") || len(r.Hints) == 0 {
+	if !strings.Contains(r.Detail, "exit code 127") || len(r.Hints) != 3 {
 		t.Errorf("%+v", r)
 	}
 	r = refusal(t, second(Run(t.Context(), request(t, "kill -SEGV $$"))), verdict.BuildFailed)
@@ -143,6 +145,39 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 	}
 	if !strings.HasSuffix(got.Detail, "\nlast") || len(got.Detail) > tailBytes+200 {
 		t.Errorf("detail of %d bytes", len(got.Detail))
+	}
+}
+
+// What the caller passed through by name may be secret. Neither where it is cut nor where its lines are made fit for
+// people does a part of it get through.
+func TestSecretsAreTakenOutOfWhatIsTold(t *testing.T) {
+	const secret = "first line of it\n\n\x1b[1msecond\r\nthird-and-last"
+	for name, script := range map[string]string{
+		"lines":  `printf '%s\n' "$TOKEN"`,
+		"base64": `printf 'user:%s' "$TOKEN" | base64 -w0`,
+		"cut":    `printf '%s' "$TOKEN"; head -c ` + fmt.Sprint(tailBytes-5) + ` /dev/zero | tr '\0' y`,
+		"pieces": `printf 'first line of it\n'; sleep 0.05; printf '\n\033[1msecond\r\nthird-and-last\n'`,
+	} {
+		r := request(t, script+"; exit 1")
+		r.Env, r.Secrets = append(r.Env, "TOKEN="+secret), redact.New(secret)
+		detail := refusal(t, second(Run(t.Context(), r)), verdict.BuildFailed).Detail
+		for _, part := range []string{"first line", "second", "third", "last", "c2Vjb25k"} {
+			_, told, _ := strings.Cut(detail, "the last it printed")
+			if strings.Contains(told, part) {
+				t.Errorf("%s: %q is in %.300q", name, part, detail)
+			}
+		}
+	}
+}
+
+// A build that closes its output is judged by how it ends.
+func TestClosedOutput(t *testing.T) {
+	r := request(t, "exec <&- >&- 2>&-; : >made; exit 4")
+	if got := refusal(t, second(Run(t.Context(), r)), verdict.BuildFailed); !strings.Contains(got.Detail, "exit code 4") || !strings.Contains(got.Detail, "printed nothing") {
+		t.Errorf("detail %q", got.Detail)
+	}
+	if _, err := os.Lstat(filepath.Join(r.Dir, "made")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -228,7 +228,7 @@ func (r *run) build(ctx context.Context) error {
 	r.onClose(aside.Restore)
 	r.onClose(func() error { return r.settle(context.WithoutCancel(ctx)) })
 	r.artifacts.Stale = aside.Paths()
-	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build})
+	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build, Secrets: r.redact})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
 	if len(res.Leftovers) > 0 {
 		r.log.Warn().Strs("processes", res.Leftovers).Msg("the build left processes behind; they were ended")

@@ -2,6 +2,7 @@
 package redact
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"slices"
@@ -20,7 +21,8 @@ type Redactor struct {
 	starts  [256]bool
 }
 
-// New makes a redactor. A value of fewer than six bytes is no secret. A secret is also found in its JSON spelling.
+// New makes a redactor. A value of fewer than six bytes is no secret. A secret is also found in its JSON spelling and
+// in base64, on one line, wherever it stands in what was encoded.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -28,7 +30,7 @@ func New(secrets ...string) *Redactor {
 			continue
 		}
 		quoted, _ := json.Marshal(s) // a string always marshals
-		for _, form := range []string{s, string(quoted[1 : len(quoted)-1])} {
+		for _, form := range append(encoded(s), s, string(quoted[1:len(quoted)-1])) {
 			if !slices.Contains(r.secrets, form) {
 				r.secrets = append(r.secrets, form)
 				r.starts[form[0]] = true
@@ -37,6 +39,20 @@ func New(secrets ...string) *Redactor {
 	}
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 	return r
+}
+
+// encoded are the parts of base64 texts that only a secret in what was encoded brings about: three, by how many bytes
+// stand before it in its group of three, in both alphabets.
+func encoded(secret string) (forms []string) {
+	for before := range 3 {
+		// The first and the last character hold bits of what stands beside the secret.
+		first := (8*before + 5) / 6
+		last := 8 * (before + len(secret)) / 6
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			forms = append(forms, e.EncodeToString([]byte("\x00\x00\x00"[:before] + secret))[first:last])
+		}
+	}
+	return forms
 }
 
 // String returns s without secrets.

@@ -2,6 +2,8 @@ package redact_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +27,25 @@ func TestSecretsAreTakenOut(t *testing.T) {
 			t.Errorf("String(%q) = %q, want %q", in, got, want)
 		}
 	}
+}
+
+// Whatever stands beside it, a secret that was encoded with it does not get through.
+func TestSecretsAreTakenOutOfBase64(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringN(6, 40, 80).Draw(t, "secret")
+		before := rapid.SliceOfN(rapid.Byte(), 0, 7).Draw(t, "before")
+		after := rapid.SliceOfN(rapid.Byte(), 0, 7).Draw(t, "after")
+		r := redact.New(secret)
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			in := e.EncodeToString(slices.Concat(before, []byte(secret), after))
+			got := r.String("x " + in)
+			kept, rest, found := strings.Cut(got, redact.Mark)
+			// At each end it shares at most a character or two with what stands there.
+			if !found || len(kept)+len(rest) > len(in)+2-(8*len(secret)/6-2) {
+				t.Fatalf("%q, of which %q is secret, gave %q", in, secret, got)
+			}
+		}
+	})
 }
 
 // However a stream is cut into writes, the result is that of the whole.
