@@ -182,7 +182,7 @@ func initText(p project, doc initJSON) string {
 			fmt.Fprintf(&b, "     (%s)\n", n)
 		}
 	}
-	b.WriteString(`  2. commit it, then write on the ticket's branch what has to be true, before the code:
+	b.WriteString(`  2. commit it to the default branch, then write on the ticket's branch what has to be true, before the code:
        git switch -c trkr/7
        .trkr/tickets/7/contract.md:
          VAL-1: ` + "`tool --help` exits 0 and prints `usage`" + `
