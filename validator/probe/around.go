@@ -10,7 +10,7 @@ import (
 // given reads the files and directories that are made first.
 func (p *parser) given(a *Assertion) got {
 	save := p.i
-	if !p.any("given|with|in a directory with|in a directory containing|in a directory that contains") {
+	if !p.any("when given|if given|given|with|in a directory with|in a directory containing|in a directory that contains") {
 		return no
 	}
 	first := p.i
@@ -186,7 +186,7 @@ func (p *parser) whenOne() (w When, g got) {
 		return w, yes
 	default:
 		w.Exists = true
-		return w, gotten(p.any("already exists|exists already|exists|is already there|is there|is present"))
+		return w, gotten(p.oneOf("already exists|exists already|exists|is already there|is there|is present"))
 	}
 }
 

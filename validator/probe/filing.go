@@ -17,9 +17,11 @@ func (p *parser) filing(f form, not bool) ([]Outcome, got) {
 	switch {
 	case p.verb(f, "create|make|generate"):
 		switch {
-		case not && p.any("anything|any file|any files|a file|any new file|any new files") && !p.isText(p.i),
-			!not && p.any("nothing|no files|no file|no new files") && !p.isText(p.i):
+		case not && p.anyIf("anything|any file|any files|a file|any new file|any new files", p.noTextHere),
+			!not && p.anyIf("nothing|no files|no file|no new files", p.noTextHere):
 			return []Outcome{CreatesNothing{}}, yes
+		case !not && p.words("no"):
+			return list(func(typ, path string) Outcome { return DoesNotCreate{typ, path} })
 		case not:
 			return list(func(typ, path string) Outcome { return DoesNotCreate{typ, path} })
 		}
@@ -36,7 +38,10 @@ func (p *parser) filing(f form, not bool) ([]Outcome, got) {
 			return p.filesOnly(func(path string) Outcome { return Unchanged{path} }, true)
 		}
 		return p.filesOnly(func(path string) Outcome { return Changes{path} }, false)
-	case !not && p.verb(f, "refuse to") && p.verb(base, "overwrite|change|modify|replace|touch|remove|delete"):
+	case !not && p.verb(f, "refuse to"):
+		if !p.verb(base, "overwrite|change|modify|replace|touch|remove|delete") {
+			return nil, p.missed(p.i, `"overwrite", "change" or "remove" and a path`)
+		}
 		found, g := p.filesOnly(func(path string) Outcome { return Unchanged{path} }, false)
 		return append([]Outcome{Fails{}}, found...), g
 	case !not && p.verb(f, "write"):
@@ -55,6 +60,9 @@ func (p *parser) leaves() ([]Outcome, got) {
 			return nil, bad
 		}
 		return []Outcome{CreatesNothing{}}, yes
+	}
+	if to, found := p.streamName(); found {
+		return []Outcome{PrintsNothing{to}}, gotten(p.word("empty"))
 	}
 	if p.words("no") {
 		typ, name, ok := p.entry()
@@ -115,9 +123,18 @@ func (p *parser) creates() ([]Outcome, got) {
 	if !ok {
 		return nil, bad
 	}
+	from := p.i
+	o := list[0].(Creates)
+	if len(list) == 1 && o.Type != "dir" && p.any("containing|that contains|with") {
+		if j, g := p.json(); g == yes {
+			return append(list, HoldsJSON{o.Path, j}), yes
+		} else if n, g := p.lines(); g == yes {
+			return append(list, HasLines{o.Path, n}), yes
+		}
+		p.i = from
+	}
 	switch {
 	case p.any("containing|that contains|with content|with the content"):
-		o := list[0].(Creates)
 		if len(list) > 1 {
 			p.refuse(p.i-1, "one file and what it contains, the others in another outcome")
 			return nil, bad
@@ -291,12 +308,14 @@ func (p *parser) fileSubject() ([]Outcome, got) {
 		return one(o, ok)
 	}
 	if p.any("no longer exists") {
-		return one(Missing{typ, name}, true)
+		return one(Removes{typ, name}, true)
 	}
 	if p.any("remains|stays") {
 		return one(Unchanged{name}, typ != "dir" && p.oneOf(unchanged))
 	}
-	p.words("still")
+	if p.any("still exists|should still exist|must still exist") {
+		return one(Keeps{typ, name}, true)
+	}
 	f, not := p.mood(deed)
 	if p.verb(f, "exist") {
 		return one([]Outcome{Exists{typ, name}, Missing{typ, name}}[btoi(not)], true)
@@ -332,7 +351,7 @@ func (p *parser) fileIs(typ, name string, not bool) (Outcome, bool) {
 	case p.any("removed|deleted"):
 		return either(Removes{typ, name}, Keeps{typ, name})
 	case !not && p.any("gone"):
-		return Missing{typ, name}, true
+		return Removes{typ, name}, true
 	case p.any("there|present"):
 		return either(Exists{typ, name}, Missing{typ, name})
 	case typ != "dir" && p.any("changed|modified|overwritten|altered|updated"):

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func (p *parser) head(a *Assertion) bool {
 	for {
 		from := p.i
 		switch {
-		case p.any("after|once"):
+		case p.any("after|once"), p.words("given") && p.hasRun():
 			if len(a.Setup) > 0 || len(a.When) > 0 || len(a.Env) > 0 || a.Dir != "" || a.Input.Given {
 				p.refuse(from, `"after" in front of the circumstances of the command`)
 				return false
@@ -42,13 +43,40 @@ func (p *parser) head(a *Assertion) bool {
 			}
 			continue
 		}
-		c, ok := p.command()
-		if !ok {
-			return false
-		}
-		a.Command = c
-		return p.circumstances(a)
+		return p.ofCommand(a)
 	}
+}
+
+// ofCommand reads `cmd`, or "the output of `cmd`" and its like: then what is looked at is read again behind it.
+func (p *parser) ofCommand(a *Assertion) bool {
+	from := p.i
+	var what []token
+	if p.any("the exit code|the exit status|the output|the standard output|stdout|the stdout|stderr|the stderr|the first line|the last line|the first line of the output|the last line of the output|every line") {
+		if what = p.tokens[from:p.i]; !p.words("of") {
+			p.i, what = from, nil
+		}
+	}
+	c, ok := p.command()
+	if !ok {
+		return false
+	}
+	a.Command = c
+	if !p.circumstances(a) {
+		return false
+	}
+	if what != nil {
+		p.tokens = slices.Concat(p.tokens[:p.i], what, p.tokens[p.i:])
+	}
+	return true
+}
+
+// hasRun looks for "`cmd` has been run".
+func (p *parser) hasRun() bool {
+	if k := p.at(p.i + 1).lower; p.at(p.i).kind == code && (k == "has" || k == "was") {
+		return true
+	}
+	p.i--
+	return false
 }
 
 // command reads [running] `cmd`.
@@ -182,7 +210,7 @@ func (p *parser) circumstances(a *Assertion) bool {
 
 // circumstance reads one.
 func (p *parser) circumstance(a *Assertion) got {
-	for _, part := range []func(*Assertion) got{p.input, p.given, p.when, p.environment, p.place, p.again, p.bare} {
+	for _, part := range []func(*Assertion) got{p.input, p.given, p.environment, p.when, p.place, p.again, p.bare} {
 		if g := part(a); g != no {
 			return g
 		}
@@ -261,10 +289,11 @@ func (p *parser) again(a *Assertion) got {
 		a.Setup, p.twice = []Command{a.Command}, max(at, 1)
 		return yes
 	case p.any("a second time|for a second time|for the second time|again"):
-		if a.Command.Text == "" || a.Input.Given || a.Dir != "" || len(a.Env) > 0 {
+		if a.Command.Text == "" || a.Input.Given || a.Dir != "" || len(a.Env) > 0 || p.rerun || p.twice > 0 {
 			p.refuse(at, "what was run before: after `command`, `command` ...")
 			return bad
 		}
+		p.rerun = true
 		if n := len(a.Setup); n == 0 && p.at(at).lower != "again" {
 			a.Setup = []Command{a.Command}
 		} else if n == 0 || a.Setup[n-1].Text != a.Command.Text {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
@@ -17,6 +18,8 @@ type JSON struct {
 func (j JSON) String() string {
 	s := "valid JSON"
 	switch {
+	case j.Lines && j.Type == "object":
+		s = "one JSON object per line"
 	case j.Lines:
 		s = "one JSON value per line"
 	case j.Type == "object":
@@ -58,6 +61,15 @@ func (p *parser) json() (j JSON, g got) {
 		}
 		if _, err := compile(j.Where); err != nil {
 			p.refuse(p.i-1, "an expression of jq: "+err.Error())
+			return j, bad
+		}
+	case p.any("with a key|with the key|with a field|with the field|that has the key|that has a key"):
+		key, ok := p.text()
+		if !ok || !utf8.ValidString(key) {
+			return j, bad
+		}
+		j.Where = `has("` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `")`
+		if _, err := compile(j.Where); err != nil {
 			return j, bad
 		}
 	case p.any("equal to|that equals"):

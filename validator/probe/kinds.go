@@ -155,8 +155,11 @@ type (
 		Semantic bool
 		To       Stream
 	}
-	// PrintsSorted is met by lines in ascending order.
-	PrintsSorted struct{ To Stream }
+	// PrintsSorted is met by lines in this order.
+	PrintsSorted struct {
+		Descending bool
+		To         Stream
+	}
 	// PrintsJSON is met by output that is such JSON. AnyStream is standard output.
 	PrintsJSON struct {
 		JSON JSON
@@ -183,7 +186,11 @@ func (o PrintsInOrder) String() string {
 	return "prints " + each(o.Texts, "and") + " in this order" + o.To.String()
 }
 func (o PrintsTimes) String() string {
-	return "prints " + literal(o.Text) + " " + o.Count.String() + " times" + o.To.String()
+	times := o.Count.String() + " times"
+	if o.Count.N == 1 {
+		times = strings.TrimSpace(o.Count.Cmp + " once")
+	}
+	return "prints " + literal(o.Text) + " " + times + o.To.String()
 }
 func (o PrintsExactly) String() string   { return "prints exactly " + literal(o.Text) + o.To.String() }
 func (o PrintsNothing) String() string   { return "prints nothing" + o.To.String() }
@@ -198,8 +205,14 @@ func (o NoLineMatching) String() string {
 }
 func (o UsageMessage) String() string { return "prints a usage message" + o.To.String() }
 func (ErrorMessage) String() string   { return "prints an error message" }
-func (o PrintsSorted) String() string { return "prints sorted lines" + o.To.String() }
 func (PrintsSame) String() string     { return "prints the same output" }
+
+func (o PrintsSorted) String() string {
+	if o.Descending {
+		return "prints lines in descending order" + o.To.String()
+	}
+	return "prints sorted lines" + o.To.String()
+}
 
 func (o PrintsVersion) String() string {
 	if o.Semantic {

@@ -18,22 +18,25 @@ const (
 	deed   joint = iota
 	thing        // a thing follows and not a deed
 	undone       // a deed follows that is not done
+	said         // "it" stands in front: nothing but a verb follows
 )
 
 // outcomes reads outcome {(, | and | with) outcome}.
 func (p *parser) outcomes(a *Assertion) bool {
-	if before := p.at(max(0, p.i-1)); p.is(colon) || before.kind == comma || before.lower == "then" || p.words("then") {
-		p.pronoun()
-	}
 	j := deed
-	if p.words("with") {
+	if before := p.at(max(0, p.i-1)); p.is(colon) || before.kind == comma || before.lower == "then" || p.words("then") {
+		if p.pronoun() {
+			j = said
+		}
+	}
+	if j == deed && p.words("with") {
 		j = thing
 	}
 	for more := true; more; {
 		from := p.i
 		var found []Outcome
 		ok, timed := true, false
-		if len(a.Outcomes) > 0 {
+		if len(a.Outcomes) > 0 && j == deed {
 			found, timed, ok = p.inTime(a.Outcomes[len(a.Outcomes)-1].Outcome)
 		}
 		if ok && !timed {
@@ -49,6 +52,9 @@ func (p *parser) outcomes(a *Assertion) bool {
 		}
 		if !ok || !p.bracket(a) {
 			return false
+		}
+		if p.twice > 0 {
+			p.any("both times|each time")
 		}
 		if more, j, ok = p.connector(); !ok {
 			return false
@@ -92,7 +98,10 @@ func (p *parser) pronoun() bool { return p.any("it|the command|the program|the t
 func (p *parser) connector() (more bool, j joint, ok bool) {
 	save := p.i
 	if p.is(stop) {
-		if p.pronoun() || p.at(p.i).kind == word && p.subjectFollows() {
+		if p.pronoun() {
+			return true, said, true
+		}
+		if p.subjectFollows() {
 			return true, deed, true
 		}
 		p.i = save
@@ -120,7 +129,7 @@ func (p *parser) connector() (more bool, j joint, ok bool) {
 	switch {
 	case joined && p.pronoun():
 		p.words("also")
-		return true, deed, true
+		return true, said, true
 	case !then && !also && p.words("without"):
 		return true, undone, true
 	case !then && !also && p.words("with"):
@@ -136,6 +145,14 @@ func (p *parser) outcome(j joint) ([]Outcome, bool) {
 	if j == thing {
 		return p.thing()
 	}
+	after := p.listing
+	p.listing = false
+	if j == deed && after {
+		if list, g := p.rest(); g != no {
+			p.listing = true
+			return list, g == yes
+		}
+	}
 	if j == deed {
 		for _, part := range []func() ([]Outcome, got){p.codeSubject, p.lineSubject, p.streamSubject, p.fileSubject, p.message, p.silence} {
 			if list, g := part(); g != no {
@@ -144,7 +161,7 @@ func (p *parser) outcome(j joint) ([]Outcome, bool) {
 		}
 	}
 	f, not := p.mood(j)
-	for _, part := range []func(form, bool) ([]Outcome, got){p.ending, p.printing, p.filing, p.serving} {
+	for _, part := range []func(form, bool) ([]Outcome, got){p.serving, p.ending, p.printing, p.filing} {
 		if list, g := part(f, not); g != no {
 			return list, g == yes
 		}
@@ -217,8 +234,16 @@ func (p *parser) ending(f form, not bool) ([]Outcome, got) {
 	one := func(o Outcome, ok bool) ([]Outcome, got) { return []Outcome{o}, gotten(ok) }
 	from := p.i
 	switch {
-	case p.verb(f, "exit|terminate"), p.verb(f, "return") && p.returnsCode(), p.verb(f, "finish|end|complete") && p.at(p.i).lower == "with":
+	case p.verb(f, "exit|terminate"):
 		return one(p.exits(not))
+	case p.verb(f, "return"):
+		if p.returnsCode() {
+			return one(p.exits(not))
+		}
+	case p.verb(f, "finish|end|complete"):
+		if p.at(p.i).lower == "with" {
+			return one(p.exits(not))
+		}
 	}
 	p.i = from
 	switch {
@@ -363,7 +388,7 @@ func (p *parser) orFollows() bool {
 	}
 }
 
-var digits = regexp.MustCompile(`^[0-9]{1,6}$`)
+var digits = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})$`)
 
 // digits looks at a number and leaves it there.
 func (p *parser) digits() (int, bool) {

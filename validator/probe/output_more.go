@@ -212,6 +212,9 @@ func (o PrintsSorted) judge(s *seen) judgement {
 		}
 		lines = append(lines, split(x.data)...)
 	}
+	if o.Descending {
+		slices.Reverse(lines)
+	}
 	exact := slices.IsSortedFunc(lines, bytes.Compare)
 	folded := slices.IsSortedFunc(lines, func(a, b []byte) int { return bytes.Compare(folding(a), folding(b)) })
 	switch {

@@ -79,11 +79,14 @@ func parse(text string) (*Assertion, *NotUnderstood) {
 // parser reads tokens from left to right. A reader that does not find what it looks for notes how far it came and
 // leaves the position alone: the farthest place is the first word that nothing could make sense of.
 type parser struct {
-	tokens []token
-	i      int
-	far    int
-	wanted []string // there
-	twice  int      // the token that said so, from 1; 0: none
+	tokens  []token
+	i       int
+	far     int
+	wanted  []string  // there
+	twice   int       // the token that said so, from 1; 0: none
+	rerun   bool      // "again" was read
+	listing bool      // the outcome before tells what is printed
+	same    []Command // whose output is compared
 }
 
 // got is what became of a part of a sentence that may be left out.
@@ -171,6 +174,19 @@ func (p *parser) any(phrases string) bool {
 	return slices.ContainsFunc(apart(phrases), p.phrase)
 }
 
+// anyIf reads one of several phrases if what stands behind it is right.
+func (p *parser) anyIf(phrases string, right func() bool) bool {
+	save := p.i
+	if p.any(phrases) && right() {
+		return true
+	}
+	p.i = save
+	return false
+}
+
+func (p *parser) textHere() bool   { return p.isText(p.i) }
+func (p *parser) noTextHere() bool { return !p.isText(p.i) }
+
 func (p *parser) assertion() *Assertion {
 	a := &Assertion{}
 	if !p.head(a) || !p.outcomes(a) || !p.tail(a) || !p.settle(a) {
@@ -187,6 +203,13 @@ func (p *parser) assertion() *Assertion {
 // settle looks at what the parts of a sentence are to each other.
 func (p *parser) settle(a *Assertion) bool {
 	slices.Sort(a.Env)
+	for _, c := range p.same {
+		if len(p.same) > 1 || len(a.Env) > 0 || a.Dir != "" || a.Input.Given || p.twice > 0 {
+			p.refuse(p.tokenAt(c.Span.Pos), "another command without circumstances: after `command`, ...")
+			return false
+		}
+		a.Setup = append(a.Setup, c)
+	}
 	if p.twice > 0 {
 		for _, c := range a.Outcomes {
 			switch o := c.Outcome.(type) {

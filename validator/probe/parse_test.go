@@ -156,7 +156,6 @@ func TestNotUnderstood(t *testing.T) {
 		{"`a` prints", ""},
 		{"`a` prints x", "x"},
 		{"`a` prints not `x`", "not `x`"},
-		{"`a` prints neither `x` nor `y`", "neither `x` nor `y`"},
 		{"`a` prints `x` then prints `y`", "prints `y`"},
 		{"`a` prints at most `x`", "at most `x`"},
 		{"`a` prints 0 lines", "0 lines"},

@@ -27,6 +27,18 @@ func (p *parser) printing(f form, not bool) ([]Outcome, got) {
 		return list, gotten(ok)
 	}
 	list, ok := p.printed()
+	p.listing = true
+	return list, gotten(ok)
+}
+
+// rest reads what is printed as well, without a second verb.
+func (p *parser) rest() ([]Outcome, got) {
+	save := p.i
+	if !p.any("a version number|a semantic version|valid json|a line matching|a line that matches|a line containing|the line|no line matching") {
+		return nil, no
+	}
+	p.i = save
+	list, ok := p.printed()
 	return list, gotten(ok)
 }
 
@@ -62,12 +74,20 @@ func (p *parser) printed() ([]Outcome, bool) {
 		return list, g == yes
 	}
 	switch {
+	case p.words("neither"):
+		return p.absentTexts()
 	case p.any("nothing|no output"):
 		return one(PrintsNothing{p.stream()})
-	case p.any("something|some output|output") && !p.holding():
+	case p.anyIf("something|some output|output", func() bool { return !p.holding() }):
 		return one(PrintsSomething{p.stream()})
+	case p.any("the same output as before|the same output as the first time"):
+		return one(PrintsSame{})
+	case p.any("the same output as|the same text as|the same as"):
+		c, ok := p.command()
+		p.same = append(p.same, c)
+		return []Outcome{PrintsSame{}}, ok
 	case p.any("the same output"):
-		p.any("as before|again|both times|each time|as the first time")
+		p.any("again|both times|each time")
 		return one(PrintsSame{})
 	case p.any("no line matching|no line that matches|no lines matching"):
 		o, ok := p.matching()
@@ -78,13 +98,15 @@ func (p *parser) printed() ([]Outcome, bool) {
 	case p.any("text matching|output matching|text that matches|output that matches"):
 		t, ok := p.expression()
 		return []Outcome{Output{Test: t, To: p.stream()}}, ok
-	case p.any("the line|a line") && p.isText(p.i):
+	case p.anyIf("the line|a line", p.textHere):
 		text, ok := p.oneLine()
 		return []Outcome{PrintsLine{text, p.stream()}}, ok
-	case p.any("the lines") && p.isText(p.i):
+	case p.anyIf("the lines", p.textHere):
 		return p.lineList()
-	case p.any("sorted lines|the lines sorted|its lines sorted|lines in alphabetical order|the lines in alphabetical order|lines in sorted order|the lines in sorted order"):
-		return one(PrintsSorted{p.stream()})
+	case p.any("sorted lines|the lines sorted|its lines sorted|lines in alphabetical order|the lines in alphabetical order|lines in sorted order|the lines in sorted order|lines in ascending order|its lines in ascending order"):
+		return one(PrintsSorted{false, p.stream()})
+	case p.any("lines in descending order|the lines in descending order|its lines in descending order|lines in reverse order|the lines in reverse order"):
+		return one(PrintsSorted{true, p.stream()})
 	case p.any("a version number|a version"):
 		return one(PrintsVersion{false, p.stream()})
 	case p.any("a semantic version|a semver version|a semantic version number"):
@@ -106,7 +128,18 @@ func (p *parser) printed() ([]Outcome, bool) {
 		text, ok := p.text()
 		return []Outcome{PrintsExactly{text, p.stream()}}, ok
 	}
-	if p.any("a line|text|output|a message|some output|something|the message|the text") && !p.any(containing) && !p.isText(p.i) {
+	if p.words("a line") { // of several texts it would be one that holds all
+		text, ok := "", p.oneOf(containing)
+		if ok {
+			text, ok = p.oneLine()
+		}
+		if save := p.i; ok && p.another() {
+			p.refuse(save, "one text of one line")
+			return nil, false
+		}
+		return []Outcome{Prints{text, p.stream()}}, ok
+	}
+	if p.any("text|output|a message|some output|something|the message|the text") && !p.any(containing) && !p.isText(p.i) {
 		p.miss(p.i, `"containing" and a text`)
 		return nil, false
 	}
@@ -120,11 +153,7 @@ const containing = "containing|that contains|which contains|including|that inclu
 func (p *parser) holding() bool {
 	save := p.i
 	defer func() { p.i = save }()
-	if p.any(containing + "|matching|that matches") {
-		save--
-		return true
-	}
-	return false
+	return p.any(containing + "|matching|that matches")
 }
 
 // notPrinted reads what is not.
@@ -189,7 +218,9 @@ func (p *parser) message() ([]Outcome, got) {
 	save := p.i
 	article := p.any("the|a|its|an")
 	switch {
-	case p.any("usage message|usage text|usage information|usage info|usage line|usage help|usage"):
+	case p.words("usage line"):
+		return []Outcome{UsageMessage{p.stream()}}, yes
+	case p.any("usage message|usage text|usage information|usage info|usage help|usage"):
 		to := p.stream()
 		return p.held([]Outcome{UsageMessage{to}}, to)
 	case article && p.any("error message|error"), p.any("errors"), p.any("error message|error") && !p.isText(p.i):
@@ -343,8 +374,15 @@ func (p *parser) texts() ([]Outcome, bool) {
 				return nil, false
 			}
 		}
-		if o != nil && named {
-			p.refuse(at, "another assertion for this")
+		if times, isTimes := o.(PrintsTimes); isTimes && !named {
+			times.To = to
+			if list = append(list, times); p.another() {
+				continue
+			}
+			return list, true
+		}
+		if counted := len(list) > 0 && !named; o != nil && named || counted {
+			p.refuse(at, "another outcome for this")
 			return nil, false
 		}
 		if o != nil {
@@ -363,6 +401,9 @@ func (p *parser) texts() ([]Outcome, bool) {
 		}
 		for _, text := range group {
 			list = append(list, Prints{text, to})
+		}
+		if to != AnyStream && len(group) == 1 && !named && p.words("only") {
+			return append(list, DoesNotPrint{group[0], map[Stream]Stream{Stdout: Stderr, Stderr: Stdout}[to]}), true
 		}
 		save := p.i
 		if p.is(comma); p.any("but not|and not|not") && p.isText(p.i) {

@@ -2,12 +2,18 @@ package probe
 
 import "strconv"
 
-// silence reads "nothing to stderr" without a verb.
+// silence reads "nothing to stderr" and "something to stderr" without a verb.
 func (p *parser) silence() ([]Outcome, got) {
 	save := p.i
 	if p.any("nothing|no output") {
 		if to := p.stream(); to != AnyStream {
 			return []Outcome{PrintsNothing{to}}, yes
+		}
+	}
+	p.i = save
+	if p.any("something|some output") {
+		if to := p.stream(); to != AnyStream {
+			return []Outcome{PrintsSomething{to}}, yes
 		}
 	}
 	p.i = save
@@ -54,7 +60,7 @@ func (p *parser) streamSubject() ([]Outcome, got) {
 		case p.words("empty"):
 			return one([]Outcome{PrintsNothing{to}, PrintsSomething{to}}[btoi(not)], true)
 		case !not && p.words("sorted"):
-			return one(PrintsSorted{to}, true)
+			return one(PrintsSorted{To: to}, true)
 		}
 		if j, g := p.json(); g != no && !not {
 			return one(PrintsJSON{j, to}, g == yes)
@@ -74,8 +80,8 @@ func (p *parser) streamSubject() ([]Outcome, got) {
 	switch {
 	case p.verb(f, "contain|include|mention|have|show") || f == finite && p.words("has"):
 		return p.streamHolds(to, not)
-	case !not && p.verb(f, "stay|remain") && p.words("empty"):
-		return one(PrintsNothing{to}, true)
+	case !not && p.verb(f, "stay|remain"):
+		return one(PrintsNothing{to}, p.word("empty"))
 	}
 	t, ok, found := p.test(f)
 	if !found {

@@ -80,6 +80,9 @@ func (a *Assertion) String() string {
 	case a.Input.Given:
 		b.WriteString(" with input " + literal(a.Input.Text))
 	}
+	if hasSubject(a.Outcomes[0].Outcome) {
+		b.WriteString(":")
+	}
 	for i, c := range a.Outcomes {
 		w, within := c.Outcome.(Within)
 		if i > 0 && (!within || w.Ends) {
@@ -88,6 +91,15 @@ func (a *Assertion) String() string {
 		b.WriteString(" " + c.Outcome.String())
 	}
 	return b.String()
+}
+
+// hasSubject reports whether an outcome is said with a subject of its own, and not of the command.
+func hasSubject(o Outcome) bool {
+	switch o.(type) {
+	case Line, Output, Exists, Missing, Holds, IsEmpty, HasMode, IsExecutable, HasLines, HoldsJSON:
+		return true
+	}
+	return false
 }
 
 func (a *Assertion) environ() string {
