@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +75,93 @@ func BenchmarkRunAgainstDockerRun(b *testing.B) {
 			}
 			report(b, "run", own, bare)
 		})
+	}
+}
+
+// Eight tickets at once, against eight bare `docker run --rm` at once; and the most memory that this program took. The
+// boxes are processes of their own.
+func BenchmarkEightTickets(b *testing.B) {
+	for _, engine := range []string{"gvisor", "docker"} {
+		b.Run(engine, func(b *testing.B) {
+			image := bareImage(b)
+			settings := map[string]any{"build": "mkdir -p dist && cp tool dist/tool && chmod +x dist/tool", "artifacts": []string{"dist/*"}, "engine": engine, "commit": false}
+			if engine == "docker" {
+				settings["image"] = image
+			}
+			config, err := json.Marshal(map[string]any{"validate": settings})
+			if err != nil {
+				b.Fatal(err)
+			}
+			tool := filepath.Join(b.TempDir(), "tool")
+			buildNothing(b, tool)
+			content, err := os.ReadFile(tool)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := newRepo(b, map[string]string{".gitignore": "/dist/\n", ".trkr/config.json": string(config)})
+			var issues []string
+			for i := range 8 {
+				issue := strconv.Itoa(i + 1)
+				issues = append(issues, issue)
+				r.ticket(issue, "VAL-1: `tool` succeeds\n", map[string]string{"tool": string(content)})
+			}
+			var own, bare []time.Duration
+			var most int64
+			for i := 0; b.Loop() || i < 2; i++ {
+				began := time.Now()
+				cmd := exec.Command(program, append([]string{"--quiet", "--jobs", "8"}, issues...)...)
+				cmd.Dir, cmd.Env = r.dir, r.env
+				peak := peakOf(b, cmd)
+				took := time.Since(began)
+				began = time.Now()
+				var all sync.WaitGroup
+				for range issues {
+					all.Go(func() {
+						if out, err := exec.Command("docker", "run", "--rm", image, "/true").CombinedOutput(); err != nil {
+							b.Errorf("%v\n%s", err, out)
+						}
+					})
+				}
+				all.Wait()
+				if i > 0 { // the first of each warms up
+					own, bare, most = append(own, took), append(bare, time.Since(began)), max(most, peak)
+				}
+			}
+			report(b, "eight", own, bare)
+			b.ReportMetric(float64(most>>10), "MiB")
+		})
+	}
+}
+
+// peakOf runs a program to its good end and returns the most memory that it had, in KiB. What its children had, which
+// the system adds to what it tells afterwards, does not count.
+func peakOf(b *testing.B, cmd *exec.Cmd) (peak int64) {
+	b.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				b.Fatalf("%v\n%s", err, out.Bytes())
+			}
+			return peak
+		case <-look.C:
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // gone at the end
+			for line := range strings.Lines(string(status)) {
+				var kib int64
+				if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil {
+					peak = max(peak, kib)
+				}
+			}
+		}
 	}
 }
 
