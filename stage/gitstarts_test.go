@@ -24,6 +24,7 @@ func TestStartsOfGitAreCounted(t *testing.T) {
 	}{
 		"recorded":             {34, verdict.Clear, func(*kit) {}},
 		"among many branches":  {34, verdict.Clear, func(k *kit) { many(k, 50) }},
+		"the second time":      {24, verdict.Clear, func(k *kit) { k.run(verdict.Clear) }},
 		"not recorded":         {20, verdict.Clear, func(k *kit) { k.req.NoCommit = true }},
 		"a temporary worktree": {37, verdict.Clear, func(k *kit) { k.git("checkout", "-q", "main") }},
 		"refused":              {14, verdict.Refused, func(k *kit) { k.req.Config.Validate.Build = "" }},

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -67,6 +68,9 @@ func exited(err error, code int) bool {
 	return ok && e.exit == code
 }
 
+// usable are the git programs whose version was asked, by path.
+var usable sync.Map
+
 // findGit looks git up once, before anything of a ticket runs.
 func findGit(ctx context.Context) (program, error) {
 	path, err := exec.LookPath("git")
@@ -74,6 +78,9 @@ func findGit(ctx context.Context) (program, error) {
 		return program{}, fault.Env("git_missing", fmt.Errorf("looking for git: %w", err), "install git 2.31 or newer, or put it on PATH")
 	}
 	p := program{path: path, env: environment(), limit: outputLimit}
+	if _, ok := usable.Load(path); ok {
+		return p, nil
+	}
 	out, err := p.output(ctx, call{at: place{dir: "/"}, args: []string{"version"}})
 	if err != nil {
 		return program{}, err
@@ -86,6 +93,7 @@ func findGit(ctx context.Context) (program, error) {
 	if major < 2 || major == 2 && minor < 31 {
 		return program{}, fault.Envf("git_too_old", []string{"install git 2.31 or newer"}, "%s is version %d.%d", path, major, minor)
 	}
+	usable.Store(path, true)
 	return p, nil
 }
 

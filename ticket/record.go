@@ -82,7 +82,7 @@ func (r *Repo) makeCommit(ctx context.Context, t *Ticket, conf configured, file,
 	if t.trees.blocked != "" {
 		return "", fault.Envf("worktree_blocked", []string{"ticket.dir must be a folder"}, "%q is no folder in the commit", t.trees.blocked)
 	}
-	tree, err := r.replace(ctx, t.trees, file, &entry{mode: modeFile, kind: "blob", id: blob}, "")
+	tree, err := r.with(ctx, t.trees, file, entry{mode: modeFile, kind: "blob", id: blob})
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	if t.trees, err = r.chain(ctx, t.Commit, file); err != nil {
 		return nil, err
 	}
-	if t.Tree, err = r.treeWithout(ctx, t.trees, file); err != nil {
+	if t.Tree, err = t.trees.without(file); err != nil {
 		return nil, err
 	}
 	if t.Worktree == "" || q.Clean {

@@ -3,6 +3,8 @@ package ticket
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,18 +30,14 @@ const (
 // ErrNotRegular is what File returns of a link or a folder: whoever wanted a file there has none.
 var ErrNotRegular = errors.New("not a regular file in the commit")
 
-// writeTree makes a tree object. objects, where not empty, is the folder that gets it instead of the repository's.
-func (r *Repo) writeTree(ctx context.Context, entries []entry, objects string) (string, error) {
+// writeTree makes a tree object.
+func (r *Repo) writeTree(ctx context.Context, entries []entry) (string, error) {
 	var in bytes.Buffer
 	for _, e := range entries {
 		fmt.Fprintf(&in, "%s %s %s\t%s\x00", e.mode, e.kind, e.id, e.name)
 	}
 	// --missing: the other entries need not be here (partial clones), and none is opened.
-	c := call{at: r.shared(), args: []string{"mktree", "-z", "--missing"}, stdin: &in}
-	if objects != "" {
-		c.env = []string{"GIT_OBJECT_DIRECTORY=" + objects}
-	}
-	id, err := r.git.line(ctx, c)
+	id, err := r.git.line(ctx, call{at: r.shared(), args: []string{"mktree", "-z", "--missing"}, stdin: &in})
 	if err != nil {
 		return "", fmt.Errorf("writing a tree: %w", err)
 	}
@@ -127,37 +125,62 @@ func find(entries []entry, name string) int {
 	return slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
 }
 
-// replace puts e (nil: nothing) in the place of file and returns the new root tree. A folder that gets empty goes.
-func (r *Repo) replace(ctx context.Context, c chain, file string, e *entry, objects string) (string, error) {
+// with puts a file in the place of the chain's and returns the new root tree.
+func (r *Repo) with(ctx context.Context, c chain, file string, e entry) (string, error) {
 	names := strings.Split(file, "/")
 	for i := len(names) - 1; ; i-- {
-		entries := slices.DeleteFunc(slices.Clone(c.levels[i]), func(x entry) bool { return x.name == names[i] })
-		if e != nil {
-			e.name = names[i]
-			entries = append(entries, *e) // mktree sorts
+		e.name = names[i]
+		entries := slices.DeleteFunc(slices.Clone(c.levels[i]), func(x entry) bool { return x.name == e.name })
+		id, err := r.writeTree(ctx, append(entries, e)) // mktree sorts
+		if err != nil || i == 0 {
+			return id, err
 		}
-		if e = nil; len(entries) > 0 || i == 0 {
-			id, err := r.writeTree(ctx, entries, objects)
-			if err != nil || i == 0 {
-				return id, err
-			}
-			e = &entry{mode: modeTree, kind: "tree", id: id}
-		}
+		e = entry{mode: modeTree, kind: "tree", id: id}
 	}
 }
 
-// treeWithout is the commit's tree as it would be without the file. It writes nothing into the repository, so that a
-// repository that cannot be written can be judged.
-func (r *Repo) treeWithout(ctx context.Context, c chain, file string) (string, error) {
-	if find(c.levels[len(c.levels)-1], path.Base(file)) < 0 {
+// without is the root tree as it would be without the file; a folder that gets empty goes. It is only named, not made:
+// a repository that cannot be written can be judged.
+func (c chain) without(file string) (string, error) {
+	names := strings.Split(file, "/")
+	if find(c.levels[len(names)-1], names[len(names)-1]) < 0 {
 		return c.root, nil
 	}
-	objects, err := r.claim()
-	if err != nil {
-		return "", err
+	id := "" // of the tree that takes the place of names[i]; empty: nothing does
+	for i := len(names) - 1; i >= 0; i-- {
+		entries := slices.Clone(c.levels[i])
+		at := find(entries, names[i])
+		if id == "" {
+			entries = slices.Delete(entries, at, at+1)
+		} else {
+			entries[at].id = id
+		}
+		id = ""
+		if len(entries) > 0 || i == 0 {
+			var err error
+			if id, err = treeID(entries, len(c.root)); err != nil {
+				return "", err
+			}
+		}
 	}
-	tree, err := r.replace(ctx, c, file, nil, objects)
-	return tree, errors.Join(err, unclaim(objects))
+	return id, nil
+}
+
+// treeID is the name of a tree object, in hexadecimal digits of the repository's length.
+func treeID(entries []entry, digits int) (string, error) {
+	var data bytes.Buffer
+	for _, e := range entries { // in the order in which git had them
+		id, err := hex.DecodeString(e.id)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&data, "%s %s\x00%s", strings.TrimLeft(e.mode, "0"), e.name, id)
+	}
+	object := append(fmt.Appendf(nil, "tree %d\x00", data.Len()), data.Bytes()...)
+	if digits == 2*sha256.Size {
+		return fmt.Sprintf("%x", sha256.Sum256(object)), nil
+	}
+	return fmt.Sprintf("%x", sha1.Sum(object)), nil
 }
 
 // maxFile bounds what File reads.
