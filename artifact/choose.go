@@ -14,8 +14,14 @@ import (
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
-// pathLimit is how long a path may be, so that it can still be opened below the folders it is put in.
-const pathLimit = 3 << 10
+const (
+	// pathLimit is how long a path may be, so that it can still be opened below the folders it is put in.
+	pathLimit = 3 << 10
+	// levelLimit is how deep it may lie: each level is a step each time that something of it is opened.
+	levelLimit = 256
+)
+
+func tooLong(p string) bool { return len(p) > pathLimit || strings.Count(p, "/") >= levelLimit }
 
 // collection is one Collect at work.
 type collection struct {
@@ -103,8 +109,9 @@ func (c *collection) walk(ctx context.Context, g glob) (found bool, err error) {
 			switch {
 			case !e.IsDir():
 				found = found || taken
-			case len(p) > pathLimit:
+			case tooLong(p):
 				// Nothing below can be taken; the directory itself is refused where it was.
+				found = found || taken
 			case taken:
 				todo = append(todo, step{path: p, taken: true})
 			case s.depth != 1:

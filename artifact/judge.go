@@ -35,7 +35,7 @@ func (c *collection) judge() {
 		default:
 			c.reasons.blame(special, it.path, it.kind)
 		}
-		if len(it.path) > pathLimit {
+		if tooLong(it.path) {
 			c.reasons.blame(overlong, it.path[:60]+"...", "")
 		}
 		if it.kind != "dir" && c.o.Tracked != nil && c.o.Tracked(it.path) && !slices.ContainsFunc(c.allowed, func(g glob) bool { return g.match(it.path) }) {

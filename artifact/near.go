@@ -106,7 +106,7 @@ func (c *collection) near(ctx context.Context, g glob) []string {
 		for _, e := range entries {
 			looked++
 			p := path.Join(at, e.Name())
-			if withheld(p) || len(p) > pathLimit {
+			if withheld(p) || tooLong(p) {
 				continue
 			}
 			if e.IsDir() {

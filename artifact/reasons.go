@@ -18,7 +18,7 @@ const (
 	unreadable = "not readable"
 	changed    = "changed while they were read"
 	foreign    = "programs for another platform"
-	overlong   = "paths of more than 3072 bytes"
+	overlong   = "paths of more than 3072 bytes or 256 levels"
 )
 
 var classHints = map[string]string{

@@ -52,6 +52,9 @@ func (c *collection) fill(ctx context.Context, s *Set) error {
 	}
 	defer to.Close()
 	for _, it := range s.items {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		switch it.kind {
 		case "dir":
 			err = to.Mkdir(it.path, 0o700)
@@ -83,7 +86,7 @@ func (c *collection) fill(ctx context.Context, s *Set) error {
 func (c *collection) eachFile(ctx context.Context, items []*item, to *os.Root) error {
 	var files []*item
 	for _, it := range items {
-		if it.kind == "file" && len(it.path) <= pathLimit {
+		if it.kind == "file" && !tooLong(it.path) {
 			files = append(files, it)
 		}
 	}
