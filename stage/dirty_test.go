@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -97,5 +98,22 @@ func TestCleanBuildsTheCommitBesideADirtyWorktree(t *testing.T) {
 	}
 	if got := k.git("worktree", "list", "--porcelain"); strings.Count(got, "worktree ") != 1 {
 		t.Errorf("left registered:\n%s", got)
+	}
+}
+
+// What runs in the box can neither change the worktree nor git's registration of it: the box is shown nothing but the
+// sealed inputs, and no folder that holds the worktree can be mounted.
+func TestTheWorktreeIsNeverMounted(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		k := newKit(t, scripted(allMet))
+		k.req.Clean = clean
+		k.run(verdict.Clear)
+		specs := k.req.Engine.(*sandboxtest.Fake).Specs()
+		if len(specs) != 1 || specs[0].Input != filepath.Join(k.dir, ".trkr/validate/7") || len(specs[0].Mounts) != 0 {
+			t.Fatalf("started %+v", specs)
+		}
+		if !slices.Contains(specs[0].Hidden, k.dir) || clean && len(specs[0].Hidden) < 2 {
+			t.Errorf("what must not be mounted: %q", specs[0].Hidden)
+		}
 	}
 }

@@ -184,7 +184,8 @@ func (r *Repo) byBranch(ctx context.Context, t *Ticket, q Query, at *checkout, r
 	if found.short == t.base || strings.TrimPrefix(found.symbol, heads) == t.base && found.symbol != "" {
 		refusals = append(refusals, &verdict.Refusal{Reason: verdict.DefaultBranch,
 			Detail: fmt.Sprintf("%q is the default branch; a record is never committed to it", found.short),
-			Hints:  []string{"give the ticket a branch of its own", "--ref " + found.short + " judges it and commits nothing"}})
+			Hints: []string{"give the ticket a branch of its own", "--ref " + found.short + " judges it and commits nothing",
+				"if another branch is the default one (a clone of a checkout takes what was checked out there): git remote set-head origin BRANCH"}})
 	} else if found.symbol != "" {
 		refusals = append(refusals, &verdict.Refusal{Reason: verdict.BranchAmbiguous,
 			Detail: fmt.Sprintf("%q is only another name for %q", found.short, found.symbol), Hints: []string{"name the branch itself with --branch"}})
