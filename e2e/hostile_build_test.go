@@ -49,3 +49,33 @@ func TestBuildReplacesTheProgram(t *testing.T) {
 		}
 	})
 }
+
+// Artifacts of every odd kind arrive as they were made, as every run proves from inside before anything starts; the
+// program among them sees each.
+func TestOddArtifactsArrive(t *testing.T) {
+	const program = `#!/bin/sh
+cd "${0%/*}" && set -- *
+echo $#
+[ "$(cat "$(printf 'new\nline')")" = newline ] && [ "$(cat "$(printf 'not-utf8-\377')")" = odd ] && [ "$(cat private)" = private ] && [ "$(cat ./link)" = private ] && echo names
+[ -L dangling ] && [ -L loop ] && [ "$(cat again)" = private ] && [ -d hollow ] && [ ! -s none ] && [ -f none ] && echo kinds
+[ -x setuid ] && [ ! -u setuid ] && [ "$(wc -c <sparse)" = 3221225472 ] && echo modes
+find many -type f | wc -l
+`
+	const build = `mkdir -p dist/hollow dist/many && cd dist && cp ../odd.sh odd && chmod 755 odd && printf newline >"$(printf 'new\nline')" && printf odd >"$(printf 'not-utf8-\377')" &&
+printf private >private && chmod 600 private && ln private again && ln -s private link && ln -s nowhere dangling && ln -s loop loop && : >none && cp odd setuid && chmod 6755 setuid &&
+truncate -s 3G sparse && i=0 && while [ $i -lt 2000 ]; do echo $i >many/$i; i=$((i+1)); done`
+	onEngines(t, func(t *testing.T, engine string) {
+		config, err := json.Marshal(map[string]any{"validate": map[string]any{"build": build, "artifacts": []string{"dist"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRepo(t, map[string]string{".gitignore": "/dist/\n", ".trkr/config.json": string(config)})
+		contract := "VAL-1: `odd` prints a line matching `/^13$/`\nVAL-2: `odd` prints `names`\nVAL-3: `odd` prints `kinds`\nVAL-4: `odd` prints `modes`\nVAL-5: `odd` prints a line matching `/^2000$/`\n"
+		r.ticket("7", contract, map[string]string{"odd.sh": program})
+		code, doc := r.validate("--engine", engine, "7")
+		rec := expect(t, code, doc, verdict.Clear)
+		if len(rec.Subject.Manifest) != 2014 {
+			t.Errorf("%d entries in the manifest", len(rec.Subject.Manifest))
+		}
+	})
+}
