@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/contract"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -89,5 +90,21 @@ func (r *run) judge(context.Context) error {
 	}
 	r.record.Outcome, r.record.ExitCode, r.record.Verdict = j.Outcome, j.Outcome.ExitCode(), j.Verdict
 	r.record.Criteria, r.record.Findings, r.record.Diagnostics = j.Criteria, j.Findings, j.Diagnostics
+	if j.Outcome != verdict.Clear {
+		r.hintAtStale()
+	}
 	return nil
+}
+
+// hintAtStale names what an earlier build left where the globs look and this one did not make again: a build that
+// skips what it takes for up to date makes a part of its artifacts, and a part was judged.
+func (r *run) hintAtStale() {
+	made := map[string]bool{}
+	for _, e := range r.record.Subject.Manifest {
+		made[e.Path] = true
+	}
+	stale := slices.DeleteFunc(slices.Clone(r.artifacts.Stale), func(p string) bool { return made[artifact.EscapePath(p)] })
+	if len(stale) > 0 {
+		r.hints = append(r.hints, fmt.Sprintf("an earlier build left %s, which this one did not make and which was not judged; if it belongs to the product, remove the build's cache in the build command", some(stale)))
+	}
 }
