@@ -45,7 +45,7 @@ func (r *Repo) Fixed(ctx context.Context, t *Ticket, text Text, agreed Agreed) (
 		if text.Source == SourceIssue {
 			return "", nil // the branch does not hold it, so its history has no say
 		}
-		return "", fault.Env(f.Code, err, append(f.Hints, "or pin what was agreed with --contract-digest; a contract like the one here is "+digest)...)
+		return "", fault.Env(f.Code, err, append(f.Hints, "or pin what was agreed with --contract-digest; the contract here has "+digest)...)
 	} else if err != nil {
 		return "", err
 	}

@@ -45,6 +45,7 @@ type app struct {
 	logFormat   string
 
 	engines map[[2]string]chosen // by name and image
+	warned  bool                 // of variables that set nothing
 
 	log zerolog.Logger
 	// logTo is where the log goes, and what else is said while runs go on; live progress moves it above its own lines.

@@ -86,8 +86,11 @@ func (a *app) layer(cmd *cobra.Command, file config.File) (settings, error) {
 	}
 	problems, others := config.UnknownEnv(os.Environ())
 	for _, name := range others {
-		a.log.Warn().Str("variable", name).Msg("sets nothing that this version knows")
+		if !a.warned {
+			a.log.Warn().Str("variable", name).Msg("sets nothing that this version knows")
+		}
 	}
+	a.warned = true
 	c, err := config.Resolve(s.values)
 	if found, ok := errors.AsType[*config.Error](err); ok {
 		problems = append(problems, found.Problems...)
