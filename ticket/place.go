@@ -104,17 +104,25 @@ func leadsTo(name, prefix, folder string) error {
 // maxPointer is longer than any path.
 const maxPointer = 64 << 10
 
-// readPointer reads the path that a file of git's holds, seen from the file's folder. A build may have put anything
-// there: nothing but a regular file is waited for.
-func readPointer(name, prefix string) (string, error) {
+// openRegular opens a file of git's. A build may have put anything there: nothing but a regular file is waited for.
+func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%q is no regular file", name), err, f.Close())
+	}
+	return f, nil
+}
+
+// readPointer reads the path that a file of git's holds, seen from the file's folder.
+func readPointer(name, prefix string) (string, error) {
+	f, err := openRegular(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(fmt.Errorf("%q is no regular file", name), err)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPointer))
 	if err != nil {
 		return "", err

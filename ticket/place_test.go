@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -78,6 +79,45 @@ func TestBuildThatRedirectsItsWorktree(t *testing.T) {
 			}
 			if got := git(t, stranger, "for-each-ref") + git(t, stranger, "count-objects", "-v"); got != before {
 				t.Errorf("the other repository changed:\n%s\n%s", before, got)
+			}
+		})
+	}
+}
+
+// What is no lock of ours in the lock's place is somebody's: it is named after the usual wait, left alone, and nothing
+// hangs.
+func TestOddLocksHoldNobodyUp(t *testing.T) {
+	for name, plant := range map[string]func(file string) error{
+		"a pipe":                    func(file string) error { return syscall.Mkfifo(file, 0o600) },
+		"a link that leads nowhere": func(file string) error { return os.Symlink("nowhere", file) },
+		"a link to a pipe": func(file string) error {
+			return errors.Join(syscall.Mkfifo(file+"-pipe", 0o600), os.Symlink("index.lock-pipe", file))
+		},
+		"a folder": func(file string) error { return os.Mkdir(file, 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := fixture(t, filepath.Join(tempDir(t), "r"))
+			r := open(t, dir)
+			tk := resolve(t, r, Query{})
+			file := filepath.Join(dir, ".git/index.lock")
+			if err := plant(file); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, sweepErr := r.Sweep(context.Background())
+				_, err := r.Record(context.Background(), tk, []byte("x\n"), "m")
+				ended <- errors.Join(err, sweepErr)
+			}()
+			select {
+			case err := <-ended:
+				wantFault(t, err, "index_locked")
+			case <-time.After(time.Minute):
+				t.Fatal("it waits for ever")
+			}
+			if !exists(file) {
+				t.Error("somebody's lock was removed")
 			}
 		})
 	}

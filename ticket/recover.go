@@ -25,7 +25,7 @@ func (r *Repo) finishRecords(ctx context.Context) (done []string, err error) {
 	locked := false
 	for _, dir := range append([]string{r.common}, linked...) {
 		errs = append(errs, removeScratch(dir))
-		if f, err := os.Open(filepath.Join(dir, "index.lock")); err == nil {
+		if f, err := openRegular(filepath.Join(dir, "index.lock")); err == nil {
 			_, ours := readJournal(f)
 			locked = locked || ours
 			f.Close()
@@ -58,8 +58,9 @@ func (r *Repo) finishRecords(ctx context.Context) (done []string, err error) {
 // recoverLock deals with a lock that a killed program left: where the branch got its commit, the worktree is brought
 // up to date; then the lock goes. False where the lock is somebody else's, which is left alone.
 func (r *Repo) recoverLock(ctx context.Context, l lock) (bool, error) {
-	f, err := os.Open(l.path)
+	f, err := openRegular(l.path)
 	if err != nil {
+		_, err := os.Lstat(l.path) // a link that leads nowhere is there
 		return errors.Is(err, fs.ErrNotExist), nil
 	}
 	defer f.Close()
