@@ -123,6 +123,8 @@ type Session interface {
 	// LookPath resolves program names the way the session's PATH would, links followed to the end. An element is
 	// empty where nothing executable was found.
 	LookPath(ctx context.Context, names ...string) ([]string, error)
+	// Talk speaks to a server that a command of another session runs, as this session's uid.
+	Talk(ctx context.Context, t Talk) (Reply, error)
 	// Close kills what is left of the session and removes its directories. Idempotent.
 	Close() error
 }

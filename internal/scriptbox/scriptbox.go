@@ -20,8 +20,9 @@ type Box struct {
 	Programs map[string]string       // what LookPath finds, by name
 	Files    map[string]sandbox.File // what Observe finds at an absolute path
 	Play     func(c *Call) sandbox.Exit
-	OpenErr  error // of Open
-	CloseErr error // of a session's Close
+	Answer   func(t sandbox.Talk) sandbox.Reply // what a server says; nil: nobody listens
+	OpenErr  error                              // of Open
+	CloseErr error                              // of a session's Close
 
 	mu       sync.Mutex
 	Sessions []*Session // in the order in which they were opened
@@ -42,8 +43,9 @@ type Session struct {
 type Call struct {
 	*Session
 	sandbox.Command
-	Input string // all of its stdin
-	Line  string // its words, joined by spaces; of /bin/sh -c the text
+	Input string          // all of its stdin
+	Line  string          // its words, joined by spaces; of /bin/sh -c the text
+	Done  <-chan struct{} // closed when the command is to be killed
 }
 
 // Print writes to the command's output.
@@ -110,7 +112,7 @@ func (s *Session) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, e
 	if err := ctx.Err(); err != nil {
 		return sandbox.Exit{}, err
 	}
-	c := &Call{Session: s, Command: cmd, Line: strings.Join(cmd.Args, " ")}
+	c := &Call{Session: s, Command: cmd, Line: strings.Join(cmd.Args, " "), Done: ctx.Done()}
 	if len(cmd.Args) == 3 && cmd.Args[1] == "-c" {
 		c.Line = cmd.Args[2]
 	}
@@ -127,7 +129,11 @@ func (s *Session) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, e
 			return Exit(s.Spec.DecoyExit), nil
 		}
 	}
-	return s.Box.Play(c), nil
+	exit := s.Box.Play(c)
+	if exit.Cause == sandbox.CauseKilled {
+		return exit, ctx.Err()
+	}
+	return exit, nil
 }
 
 // Observe looks at the session's files, and at the box's where the path is absolute.
@@ -152,6 +158,14 @@ func (s *Session) LookPath(_ context.Context, names ...string) ([]string, error)
 		found[i] = s.Box.Programs[name]
 	}
 	return found, nil
+}
+
+// Talk has the box's Answer answer.
+func (s *Session) Talk(ctx context.Context, t sandbox.Talk) (sandbox.Reply, error) {
+	if s.Box.Answer == nil {
+		return sandbox.Reply{}, ctx.Err()
+	}
+	return s.Box.Answer(t), ctx.Err()
 }
 
 // Close marks the session closed.

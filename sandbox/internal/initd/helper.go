@@ -190,6 +190,8 @@ func (v View) Help(name string, uid int, in io.Reader, out io.Writer) error {
 		return v.LookPath(p, uid, out)
 	case wire.HelperIsolation:
 		return isolation(out)
+	case wire.HelperTalk:
+		return speak(p.Talk, out)
 	}
 	return errors.New("no such helper: " + strings.ToValidUTF8(name, "?"))
 }

@@ -6,6 +6,7 @@ type Params struct {
 	Content int64    `json:"content,omitempty"` // observe: bytes returned of each file
 	Names   [][]byte `json:"names,omitempty"`   // observe: paths; lookpath: program names
 	Dir     []byte   `json:"dir,omitempty"`     // observe, lookpath: where relative names begin; it may be gone
+	Talk    *Talk    `json:"talk,omitempty"`    // talk
 }
 
 // File is one path that a helper saw: one message each. The content follows in frames of stdout, Bytes in all.
