@@ -23,7 +23,7 @@ import (
 )
 
 func TestProbeThroughTheWholeRun(t *testing.T) {
-	k := newKit(t, probe.New())
+	k := newKit(t, probe.New(probe.Options{}))
 	res := k.run(verdict.Clear)
 	if res.Recorded == nil || res.Recorded.Commit == "" || k.git("rev-parse", "trkr/7") != res.Recorded.Commit {
 		t.Errorf("recorded %+v, the branch is at %s", res.Recorded, k.git("rev-parse", "trkr/7"))
@@ -137,6 +137,23 @@ func TestStaleArtifactIsNotJudged(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(k.dir, "dist/tool")); err != nil {
 		t.Errorf("what was moved aside was not put back: %v", err)
+	}
+}
+
+// An incremental build makes a part again: the whole was not judged, and a person must learn that.
+func TestPartThatWasNotMadeAgainIsHintedAt(t *testing.T) {
+	k := newKit(t, probe.New(probe.Options{}))
+	k.write(map[string]string{"dist/lib": "of an earlier build", "dist/tool": "of an earlier build"})
+	if res := k.run(verdict.Clear); len(res.Hints) > 0 {
+		t.Errorf("hints at a clear outcome: %q", res.Hints)
+	}
+	k.req.Config.Validate.Build = "mkdir -p dist && printf '#!/bin/sh\\ncat ${0%%/*}/lib' >dist/tool && chmod +x dist/tool"
+	res := k.run(verdict.Blocking)
+	if len(res.Hints) != 1 || !strings.Contains(res.Hints[0], `left "dist/lib", which`) || !strings.Contains(res.Hints[0], "cache") {
+		t.Errorf("hints %q", res.Hints)
+	}
+	if raw, err := os.ReadFile(filepath.Join(k.dir, "dist/lib")); err != nil || string(raw) != "of an earlier build" {
+		t.Errorf("%q, %v", raw, err)
 	}
 }
 
@@ -261,7 +278,7 @@ func TestSecondRunOfATicketIsBusy(t *testing.T) {
 }
 
 func TestOnlySomeAssertionsAreNeverClearAndNeverCommitted(t *testing.T) {
-	k := newKit(t, probe.New())
+	k := newKit(t, probe.New(probe.Options{}))
 	k.req.Only = []string{"VAL-2"}
 	res := k.run(verdict.Incomplete)
 	if res.Recorded != nil || res.Record.Criteria[0].Status != verdict.Unverified || res.Record.Criteria[1].Status != verdict.Met {

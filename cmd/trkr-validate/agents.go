@@ -16,7 +16,7 @@ func agents(configured []config.Agent) ([]validator.Agent, error) {
 	for _, a := range configured {
 		switch a.Kind {
 		case "probe":
-			all = append(all, probe.New())
+			all = append(all, probe.New(probe.Options{}))
 		case "command":
 			all = append(all, command.New(a.Command))
 		default:

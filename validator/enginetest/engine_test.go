@@ -136,7 +136,7 @@ func (s *subject) check(t *testing.T, r install.Result, want []expected) {
 	for i, w := range want {
 		texts[i] = w.text
 	}
-	report := s.ask(t, probe.New(), r, texts...)
+	report := s.ask(t, probe.New(probe.Options{}), r, texts...)
 	for i, got := range report.Criteria {
 		if got.Status != want[i].status || !strings.Contains(got.Evidence, want[i].why) {
 			t.Errorf("%s\n%s: %s\nwant %s: %s", want[i].text, got.Status, got.Evidence, want[i].status, want[i].why)

@@ -70,7 +70,7 @@ func TestWhoseDoing(t *testing.T) {
 			c.Complain(tt.complaint)
 			return scriptbox.Exit(tt.code)
 		}
-		report, err := New().Validate(context.Background(), b, task(tt.text))
+		report, err := New(Options{}).Validate(context.Background(), b, task(tt.text))
 		if err != nil || len(report.Criteria) != 1 || report.Criteria[0].Status != tt.status {
 			t.Errorf("%s: %+v, %v", tt.text, report, err)
 		}
@@ -102,7 +102,7 @@ func TestArtifactsOwnTools(t *testing.T) {
 		}
 		task := task(text)
 		task.Programs = append(task.Programs, "grep")
-		report, err := New().Validate(context.Background(), b, task)
+		report, err := New(Options{}).Validate(context.Background(), b, task)
 		if err != nil || report.Criteria[0].Status != want {
 			t.Errorf("%s: %+v, %v", text, report, err)
 		} else if e := report.Criteria[0].Evidence; want == verdict.Unverified && !strings.Contains(e, "own") {
@@ -119,7 +119,7 @@ func TestSessionDoesNotClose(t *testing.T) {
 	} {
 		b := box()
 		b.CloseErr = errors.New("its directory stays")
-		report, err := New().Validate(context.Background(), b, task(text))
+		report, err := New(Options{}).Validate(context.Background(), b, task(text))
 		if err != nil || report.Criteria[0].Status != want {
 			t.Errorf("%s: %+v, %v", text, report, err)
 		}
@@ -128,7 +128,7 @@ func TestSessionDoesNotClose(t *testing.T) {
 			lost.CloseErr = &sandbox.LostError{Cause: sandbox.CauseMemory}
 			return play(c)
 		}
-		report, err = New().Validate(context.Background(), lost, task(text))
+		report, err = New(Options{}).Validate(context.Background(), lost, task(text))
 		if unmet := len(report.Criteria) == 1 && report.Criteria[0].Status == verdict.Unmet; err == nil || unmet != (want == verdict.Unmet) {
 			t.Errorf("%s, lost: %+v, %v", text, report, err)
 		}

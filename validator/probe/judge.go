@@ -79,8 +79,11 @@ var weight = map[verdict.Status]int{verdict.Met: 0, verdict.Unverified: 1, verdi
 
 func (s *seen) worst(outcomes []Clause) judgement {
 	all := judgement{status: verdict.Met}
-	for _, c := range outcomes {
+	for i, c := range outcomes {
 		j := c.Outcome.judge(s)
+		if s.stopped {
+			j = s.unended(outcomes, i, j)
+		}
 		switch {
 		case weight[j.status] > weight[all.status]:
 			all = j

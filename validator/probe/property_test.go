@@ -106,7 +106,7 @@ func TestEachWordCounts(t *testing.T) {
 	}
 	slices.Sort(words)
 	words = slices.Compact(words)
-	n, step, turns := 0, 0, 11
+	n, step, turns := 0, 0, 29
 	faults := map[string]bool{}
 	for _, text := range sentences(t) {
 		a, err := Parse(text)

@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	answerTime = 10 * time.Second       // for an answer, where the assertion says nothing
-	askAgain   = 100 * time.Millisecond // after nobody listened
-	answerMost = 4 << 20                // bytes of an answer that are looked at
+	answerTime = 10 * time.Second // for an answer, where the assertion says nothing
+	answerMost = 4 << 20          // bytes of an answer that are looked at
 )
 
 // reply is what came of one request.
@@ -51,72 +50,60 @@ func patience(tree *Assertion) time.Duration {
 	return answerTime
 }
 
-// serve runs the command in the background, asks what the assertion asks, and ends it with all its children.
-func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) error {
-	talker, can := t.box.(sandbox.Talker)
-	if !can {
-		return errors.New("this box cannot be spoken to")
+// serve runs the command in the background, asks what the assertion asks from a session beside it, and ends it with all
+// its children.
+func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) (err error) {
+	beside, err := t.box.Open(ctx, t.checker.session())
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, beside.Close()) }()
 	asked := requests(t.tree)
 	limit := patience(t.tree)
 	for _, o := range asked {
-		if r, err := t.ask(ctx, talker, o, time.Second); err != nil || r.status != 0 {
-			return errors.Join(err, fmt.Errorf("something else in the box already answers %s", o.URL))
+		if r, err := ask(ctx, beside, o, time.Millisecond); err != nil || r.trouble != nobody {
+			return errors.Join(err, fmt.Errorf("somebody else in the box listens at %s", o.URL))
 		}
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
+	asking, enough := context.WithCancel(ctx)
+	defer enough()
 	over := make(chan error, 1)
 	begin := time.Now()
 	go func() {
 		var err error
-		s.ended, err = t.exec(running, c, p, t.around(), limit*time.Duration(len(asked))+ownTimeout)
+		s.ended, err = t.exec(running, c, p, t.around(), time.Duration(len(asked))*limit+ownTimeout)
+		enough()
 		over <- err
 	}()
 	for _, o := range asked {
-		r, ended, err := t.await(ctx, talker, o, begin.Add(limit), over)
-		if ended || err != nil {
-			stop()
-			if !ended {
-				<-over
-			}
-			return err
+		var r reply
+		if r, err = ask(asking, beside, o, max(time.Until(begin.Add(limit)), time.Millisecond)); err != nil {
+			break
 		}
 		r.after = time.Since(begin)
 		s.replies[o.String()] = r
 	}
-	s.stopped = true
+	ended := asking.Err() != nil // by itself, or the run is over
 	stop()
-	if err := <-over; err != nil && (!errors.Is(err, context.Canceled) || ctx.Err() != nil) {
+	ran := <-over
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !(ended && errors.Is(err, context.Canceled)):
 		return err
+	case ran != nil && !errors.Is(ran, context.Canceled):
+		return ran
 	}
-	// One that ended by itself at the same moment did so with an exit that is its own.
-	s.stopped = !s.exit.Exited()
+	s.stopped = ran != nil
 	return nil
-}
-
-// await asks until there is an answer, the command has ended, or the time is over.
-func (t *trial) await(ctx context.Context, talker sandbox.Talker, o Answers, until time.Time, over chan error) (r reply, ended bool, err error) {
-	for {
-		left := time.Until(until)
-		if left <= 0 && r.trouble != "" {
-			return r, false, nil
-		}
-		if r, err = t.ask(ctx, talker, o, max(left, askAgain)); err != nil || r.status != 0 || r.trouble != nobody {
-			return r, false, err
-		}
-		select {
-		case err := <-over:
-			return r, true, err
-		case <-time.After(askAgain):
-		}
-	}
 }
 
 const nobody = "nobody listened"
 
-// ask sends one request from inside the box.
-func (t *trial) ask(ctx context.Context, talker sandbox.Talker, o Answers, within time.Duration) (reply, error) {
+// ask sends one request from inside the box, as soon as somebody listens.
+func ask(ctx context.Context, from sandbox.Session, o Answers, within time.Duration) (reply, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil { // the parser has read it before
 		return reply{}, err
@@ -132,10 +119,10 @@ func (t *trial) ask(ctx context.Context, talker sandbox.Talker, o Answers, withi
 		return reply{}, err
 	}
 	host := u.Host
-	if u.Hostname() == "localhost" {
+	if u.Hostname() == "localhost" { // no file of the box says what that is
 		host = "127.0.0.1:" + u.Port()
 	}
-	got, err := talker.Talk(ctx, sandbox.Talk{Address: host, Request: text.Bytes(), Most: answerMost, Within: within})
+	got, err := from.Talk(ctx, sandbox.Talk{Address: host, Request: text.Bytes(), Most: answerMost, Within: within})
 	switch {
 	case err != nil:
 		return reply{}, err
@@ -150,6 +137,10 @@ func (t *trial) ask(ctx context.Context, talker sandbox.Talker, o Answers, withi
 	r := reply{status: response.StatusCode}
 	if r.body, err = io.ReadAll(response.Body); err != nil {
 		r.trouble = "the body did not come whole: " + safe(err.Error(), 80) + " " + safe(got.Detail, 80)
+	} else if int64(len(got.Data)) >= answerMost {
+		r.trouble = fmt.Sprintf("the answer has more than %d bytes", answerMost)
+	} else if got.Detail != "" && response.ContentLength < 0 && len(response.TransferEncoding) == 0 {
+		r.trouble = "nobody knows whether the body came whole: " + safe(got.Detail, 80)
 	}
 	return r, nil
 }
@@ -178,4 +169,28 @@ func (o Answers) judge(s *seen) judgement {
 		}
 	}
 	return met("%s answered %d after %s with the body %s", what, r.status, r.after.Round(time.Millisecond), quote(r.body, 120))
+}
+
+// unended decides on one outcome of a command that was stopped when it had answered. What it had not done until then it
+// might have done later; a time belongs to the answer before it.
+func (s *seen) unended(outcomes []Clause, i int, j judgement) judgement {
+	switch o := outcomes[i].Outcome.(type) {
+	case Answers:
+		return j
+	case Within:
+		before, of := outcomes[max(0, i-1)].Outcome.(Answers)
+		after := s.replies[before.String()].after
+		switch {
+		case !of:
+			return j
+		case after > o.Limit:
+			return unmet("expected the answer within %s, it took %s", limit(o.Limit), after.Round(time.Millisecond))
+		default:
+			return met("")
+		}
+	}
+	if j.status == verdict.Unmet {
+		return unverified("%s, when it was stopped", j.why)
+	}
+	return j
 }

@@ -26,6 +26,7 @@ type trial struct {
 	id      string
 	tree    *Assertion
 	decoy   bool
+	code    int // of the decoys
 	inside  sandbox.Session
 	mine    []program // the artifact's programs among those that are run
 	places  []string  // where they are
@@ -47,7 +48,7 @@ type result struct {
 func (t *trial) run(ctx context.Context) (r result, err error) {
 	spec := t.checker.session()
 	if t.decoy {
-		spec.Decoys = t.task.Programs
+		spec.Decoys, spec.DecoyExit = t.task.Programs, t.code
 	}
 	if t.inside, err = t.box.Open(ctx, spec); err != nil {
 		return trouble(ctx, err)
@@ -331,6 +332,7 @@ func (t *trial) exec(ctx context.Context, c Command, p plan, cmd sandbox.Command
 	}
 	var err error
 	if s.exit, err = t.inside.Run(ctx, cmd); err != nil {
+		s.exit.Code, s.exit.Cause = -1, sandbox.CauseKilled // whatever it was, it is no end of its own
 		return s, err
 	}
 	what := c.Text
@@ -350,7 +352,11 @@ func (t *trial) evidence(c Command, s *seen, j judgement) string {
 	if len(t.places) > 0 {
 		ran += " ran " + safe(strings.Join(t.places, ", "), 160)
 	}
-	ran += ": " + describe(s.exit)
+	if s.stopped {
+		ran += ": stopped by us after " + s.exit.Elapsed.Round(time.Millisecond).String()
+	} else {
+		ran += ": " + describe(s.exit)
+	}
 	switch {
 	case j.status == verdict.Met && j.why == "":
 		return ran
