@@ -45,7 +45,7 @@ func TestArtifactRewrittenLater(t *testing.T) {
 		{"judge", ".trkr/validate/7/artifact/dist/tool", "inputs_changed"},
 	} {
 		t.Run(c.step+" "+c.path, func(t *testing.T) {
-			k := newKit(t, probe.New())
+			k := newKit(t, probe.New(probe.Options{}))
 			k.commit(map[string]string{"tool": "#!/bin/sh\necho not what was agreed\n"})
 			path := filepath.Join(k.dir, c.path)
 			k.req.Sinks = append(k.req.Sinks, onStep{c.step, func() {
@@ -69,25 +69,28 @@ func TestArtifactRewrittenLater(t *testing.T) {
 // Whatever a build rewrites that a run reads, it was read before. The product fails its contract in each case.
 func TestNothingIsReadAfterTheBuildBegan(t *testing.T) {
 	const bad = "#!/bin/sh\necho not what was agreed\n"
-	for name, script := range map[string]string{
-		"configuration":       `echo '{"validate":{"build":"true","artifacts":["fake"],"agent":{"command":["true"]}}}' >.trkr/config.json`,
-		"contract":            "echo 'VAL-1: `tool` succeeds' >.trkr/tickets/7/contract.md",
-		"contract, staged":    "echo 'VAL-1: `tool` succeeds' >.trkr/tickets/7/contract.md && git add -A",
-		"contract of a box":   "mkdir -p .trkr/validate/7/artifact/dist && echo 'VAL-1: `tool` succeeds' >.trkr/validate/7/contract.md && echo '#!/bin/sh' >.trkr/validate/7/artifact/dist/tool",
-		"verdict":             "echo 'clear' >.trkr/tickets/7/validation.md",
-		"run folder":          `for d in .trkr/runs/*/; do echo '{"outcome":"clear"}' >"${d}record.json"; done`,
-		"run folder, moved":   `mv .trkr/runs .trkr/away && mkdir .trkr/runs`,
-		"aside":               `rm -rf .trkr/validate/.aside.*`,
-		"lock":                `rm -f .trkr/validate/.lock.*`,
-		"user's git":          `printf '[core]\n\thooksPath = %s\n\tfsmonitor = touch %s/ran\n[alias]\n\trev-parse = !touch %s/ran\n' "$PWD" "$OUT" "$OUT" >"$HOME/.gitconfig"`,
-		"repository's git":    `git config core.fsmonitor "touch $OUT/ran" && git config core.hooksPath "$PWD" && git config filter.x.clean "touch $OUT/ran" && git config filter.x.smudge "touch $OUT/ran" && echo '* filter=x' >.git/info/attributes`,
-		"programs on PATH":    `for p in git sh true cp; do printf '#!/bin/sh\ntouch %s/ran\n' "$OUT" >"$FIRST/$p"; chmod +x "$FIRST/$p"; done`,
-		"program's folder":    `mkdir -p "$TMPDIR/trkr-validate-0" && echo x >"$TMPDIR/trkr-validate-0/lock"`,
-		"all that is ignored": "git clean -fdxq -e dist",
-		"next to the source":  "mkdir -p fake && cp tool fake/tool",
+	for name, scripts := range map[string][]string{
+		"what says how to judge": {
+			`echo '{"validate":{"build":"true","artifacts":["fake"],"agent":{"command":["true"]}}}' >.trkr/config.json`,
+			"echo 'VAL-1: `tool` succeeds' >.trkr/tickets/7/contract.md",
+			"echo 'clear' >.trkr/tickets/7/validation.md",
+			"mkdir -p fake && cp tool fake/tool",
+		},
+		"what the program keeps": {
+			"mkdir -p .trkr/validate/7/artifact/dist && echo 'VAL-1: `tool` succeeds' >.trkr/validate/7/contract.md && echo '#!/bin/sh' >.trkr/validate/7/artifact/dist/tool",
+			`for d in .trkr/runs/*/; do echo '{"outcome":"clear"}' >"${d}record.json"; done`,
+			`rm -rf .trkr/validate/.aside.*`,
+			`rm -f .trkr/validate/.lock.*`,
+		},
+		"contract, staged":    {"echo 'VAL-1: `tool` succeeds' >.trkr/tickets/7/contract.md && git add -A"},
+		"run folder, moved":   {`mv .trkr/runs .trkr/away && mkdir .trkr/runs`},
+		"all that is ignored": {"git clean -fdxq -e dist"},
+		"user's git":          {`printf '[core]\n\thooksPath = %s\n\tfsmonitor = touch %s/ran\n[alias]\n\trev-parse = !touch %s/ran\n' "$PWD" "$OUT" "$OUT" >"$HOME/.gitconfig"`},
+		"repository's git":    {`git config core.fsmonitor "touch $OUT/ran" && git config core.hooksPath "$PWD" && git config filter.x.clean "touch $OUT/ran" && git config filter.x.smudge "touch $OUT/ran" && echo '* filter=x' >.git/info/attributes`},
+		"programs on PATH":    {`for p in git sh true cp; do printf '#!/bin/sh\ntouch %s/ran\n' "$OUT" >"$FIRST/$p"; chmod +x "$FIRST/$p"; done`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newKit(t, probe.New())
+			k := newKit(t, probe.New(probe.Options{}))
 			k.commit(map[string]string{"tool": bad, ".gitignore": "/dist/\n/fake/\n"})
 			home, out, first := t.TempDir(), t.TempDir(), t.TempDir()
 			t.Setenv("HOME", home)
@@ -95,10 +98,10 @@ func TestNothingIsReadAfterTheBuildBegan(t *testing.T) {
 			k.req.Environ = append(os.Environ(), "OUT="+out, "FIRST="+first)
 			k.req.Config.Validate.Env = []string{"OUT", "FIRST"}
 			k.write(map[string]string{"dist/tool": "#!/bin/sh\necho hello\n"}) // an earlier one that would do
-			k.req.Config.Validate.Build += "\n" + script
+			k.req.Config.Validate.Build += "\n" + strings.Join(scripts, "\n")
 			before := k.git("rev-parse", "trkr/7")
 			res := stage.Run(t.Context(), k.req)
-			if strings.HasPrefix(script, "git clean") || strings.HasPrefix(script, "mv ") {
+			if name == "run folder, moved" || name == "all that is ignored" {
 				if res.Failure == nil || res.Failure.Code != "run_folder_gone" || len(res.Failure.Hints) == 0 {
 					t.Errorf("failure %+v", res.Failure)
 				}

@@ -20,7 +20,7 @@ import (
 // Eight tickets at once, each built in a worktree of its own: each verdict is about the ticket's own program, stands
 // on the ticket's own branch alone, and nothing of any of them is left.
 func TestEightTicketsAtOnce(t *testing.T) {
-	k := newKit(t, probe.New())
+	k := newKit(t, probe.New(probe.Options{}))
 	t.Setenv("TMPDIR", t.TempDir())
 	k.req.Environ = os.Environ()
 	k.req.Sinks = nil
