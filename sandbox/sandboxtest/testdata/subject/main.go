@@ -72,6 +72,18 @@ var verbs = map[string]func([]string){
 		check(err)
 		os.Stdout.Write(b)
 	},
+	"serve": func(a []string) { // address, answer: each that connects and asks gets it
+		l, err := net.Listen("tcp", a[0])
+		check(err)
+		for {
+			c, err := l.Accept()
+			check(err)
+			n, err := c.Read(make([]byte, 64))
+			check(err)
+			fmt.Fprintf(c, "%s %d", a[1], n)
+			c.Close()
+		}
+	},
 	"stdout": func(a []string) { // opens what /dev/stdout names
 		f, err := os.OpenFile("/proc/self/fd/1", os.O_WRONLY, 0)
 		check(err)
