@@ -16,9 +16,6 @@ func TestNothingRunsThatOnlySomePlacesConfigure(t *testing.T) {
 		"in linked worktrees": func(t *testing.T, dir, common, drivers string) {
 			git(t, dir, "config", "includeIf.gitdir:**/worktrees/**.path", drivers)
 		},
-		"in a temporary worktree": func(t *testing.T, dir, common, drivers string) {
-			git(t, dir, "config", "includeIf.gitdir:**/worktrees/r*/**.path", drivers)
-		},
 		"on the branch": func(t *testing.T, dir, common, drivers string) {
 			git(t, dir, "config", "includeIf.onbranch:trkr/**.path", drivers)
 		},
