@@ -34,6 +34,7 @@ type Validate struct {
 	Mounts       []string // host folders added read-only, image "host" only
 	Install      []string // commands; empty: by the artifact's kind
 	Agents       []Agent
+	Prove        string        // what an assertion gets that a program which does nothing meets: "note" or "blocking"
 	Timeout      time.Duration // install and agents together
 	Limits       Limits
 	Commit       bool

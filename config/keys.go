@@ -78,6 +78,8 @@ func Keys() []Key {
 			"commands that install the artifact in the box; empty: by its kind"),
 		key("validate.agent", "probe", agents(), func(c *Config) *[]Agent { return &c.Validate.Agents },
 			"who judges"),
+		key("validate.prove", "note", oneOf("note", "blocking"), func(c *Config) *string { return &c.Validate.Prove },
+			"what an assertion gets that a program which does nothing meets"),
 		key("validate.timeout", "30m", duration(), func(c *Config) *time.Duration { return &c.Validate.Timeout },
 			"how long install and agents may take together"),
 		key("validate.limits.memory", "2GiB", size(16<<20), func(c *Config) *int64 { return &c.Validate.Limits.Memory },

@@ -11,12 +11,12 @@ import (
 
 // agents builds the agents of a configuration in the order in which they are asked. It is the explicit list of the
 // kinds that there are. One that it does not know is an error: a run with fewer judges than were asked for is none.
-func agents(configured []config.Agent) ([]validator.Agent, error) {
+func agents(configured []config.Agent, p probe.Options) ([]validator.Agent, error) {
 	var all []validator.Agent
 	for _, a := range configured {
 		switch a.Kind {
 		case "probe":
-			all = append(all, probe.New(probe.Options{}))
+			all = append(all, probe.New(p))
 		case "command":
 			all = append(all, command.New(a.Command))
 		default:

@@ -24,6 +24,7 @@ func (a *app) contractCommand() *cobra.Command {
 type contractShowOptions struct {
 	ticket    ticketOptions
 	issueBody string
+	explain   bool
 }
 
 func (a *app) contractShowCommand() *cobra.Command {
@@ -35,6 +36,7 @@ func (a *app) contractShowCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.contractShow(cmd, o, args[0]) },
 	}
 	o.ticket.flags(cmd)
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "say how the probe understands each assertion")
 	cmd.Flags().StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
 	return cmd
 }
@@ -46,6 +48,7 @@ type contractJSON struct {
 	Source        string          `json:"source"`
 	Digest        string          `json:"digest"`
 	Assertions    []assertionJSON `json:"assertions"`
+	Explained     []explained     `json:"explained,omitempty"`
 	Warnings      []string        `json:"warnings"`
 }
 
@@ -91,6 +94,9 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		for _, w := range text.Warnings {
 			doc.Warnings = append(doc.Warnings, w.String())
 		}
+		if o.explain {
+			doc.Explained = explain(text.Contract)
+		}
 		if a.json {
 			return a.writeJSON(doc)
 		}
@@ -99,6 +105,10 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		}
 		var b strings.Builder
 		b.WriteString(visible(string(text.Contract.Format())))
+		if o.explain {
+			b.WriteByte('\n')
+			explanation(&b, doc.Explained)
+		}
 		fmt.Fprintf(&b, "\nsource  %s, at %s\ndigest  %s\n", doc.Source, short(doc.Commit), doc.Digest)
 		return a.printf("%s", b.String())
 	})

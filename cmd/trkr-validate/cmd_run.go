@@ -61,6 +61,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	o.ticket.flags(cmd)
 	o.build.flags(cmd)
 	o.agreed.flags(cmd)
+	o.box.trials.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
 	f.StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
@@ -179,6 +180,9 @@ func (o runOptions) check(cmd *cobra.Command, issues int) error {
 	if o.wait < 0 {
 		return usage(cmd, fmt.Errorf("--wait must not be negative, got %s", o.wait))
 	}
+	if err := o.box.trials.check(cmd); err != nil {
+		return err
+	}
 	return o.build.check(cmd)
 }
 
@@ -203,7 +207,7 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		Config: s.Config, ConfigRef: s.ref(root), ConfigNote: s.note,
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
 	}
-	if req.Agents, err = agents(s.Validate.Agents); err != nil {
+	if req.Agents, err = agents(s.Validate.Agents, box.trials.options(s.Validate.Prove)); err != nil {
 		return stage.Request{}, during("config", err)
 	}
 	if t.worktree != "" {

@@ -17,6 +17,7 @@ type boxOptions struct {
 	engine string
 	image  string
 	agents []string
+	trials trialOptions
 }
 
 func (o *boxOptions) flags(cmd *cobra.Command) {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,6 +225,23 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
+// Tokens stand one behind the other, inside the text, and nothing but white space is between them.
+func FuzzLex(f *testing.F) {
+	f.Add("`a`. \"b\\x00\": (c), d; \u2014 e.")
+	f.Fuzz(func(t *testing.T, s string) {
+		at := 0
+		for _, tok := range lex(s) {
+			if tok.pos < at || tok.end < tok.pos || tok.end > len(s) || strings.TrimSpace(s[at:tok.pos]) != "" {
+				t.Fatalf("%q: %+v after %d", s, tok, at)
+			}
+			at = tok.end
+		}
+		if at != len(s) {
+			t.Fatalf("%q: ends at %d", s, at)
+		}
+	})
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"after `a` and `b`, `c` with input \"x\\n\" exits 2, prints `y` to stderr within 2s.",
@@ -232,12 +250,21 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+	for _, s := range sentences(f) {
+		f.Add(s)
+	}
 	f.Fuzz(func(t *testing.T, s string) {
 		a, err := Parse(s)
 		if err != nil {
 			var e *NotUnderstood
-			if !errors.As(err, &e) || e.Span.Pos < 0 || e.Span.Pos > e.Span.End || e.Span.End > len(s) {
+			if !errors.As(err, &e) || e.Span.Pos < 0 || e.Span.Pos > e.Span.End || e.Span.End > len(s) || e.Wanted == "" {
 				t.Fatalf("%q: %#v", s, err)
+			}
+			if near, _ := parse(e.Nearest); near == nil {
+				t.Fatalf("%q is near to %q, which is not read", s, e.Nearest)
+			}
+			if lines := strings.Split(e.Caret(), "\n"); len(lines) != 4 {
+				t.Fatalf("%q is shown as %q", s, lines)
 			}
 			return
 		}
