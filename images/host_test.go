@@ -39,7 +39,7 @@ func machine(t *testing.T, tree map[string]string) string {
 	return root
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
