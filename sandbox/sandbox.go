@@ -45,12 +45,13 @@ type Version struct {
 
 // Spec describes a box.
 type Spec struct {
-	RunID  string   // names the box
-	Input  string   // host directory with contract.md and artifact/; appears as Root, read-only
-	Image  string   // "host" or an image reference
-	Mounts []string // host directories added read-only at the same path; image "host" only
-	Hidden []string // host paths (the repository) that no mount may contain: such a mount is an error
-	Limits Limits
+	RunID    string   // names the box
+	Input    string   // host directory with contract.md and artifact/; appears as Root, read-only
+	Image    string   // "host" or the name of an image, as images.ParseName reads it
+	ImageDir string   // host directory that a relative path in Image begins at; empty: the working directory
+	Mounts   []string // host directories added read-only at the same path; image "host" only
+	Hidden   []string // host paths (the repository) that no mount may contain: such a mount is an error
+	Limits   Limits
 }
 
 // Limits of a box. All must be positive.

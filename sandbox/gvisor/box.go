@@ -20,9 +20,10 @@ import (
 
 // box is what the engine holds of a box.
 type box struct {
-	dir     string
-	process *process
-	removed func() // called after the box's files are gone
+	dir      string
+	process  *process
+	userland *userland
+	removed  func() // called after the box's files are gone
 
 	watching sync.WaitGroup
 	stop     chan struct{}
@@ -112,7 +113,7 @@ func (b *box) remove() error {
 		err = errors.Join(err, fmt.Errorf("removing the box's files: %w", gone))
 	}
 	b.removed()
-	return err
+	return errors.Join(err, b.userland.close())
 }
 
 // limitTexts says how each limit is kept.

@@ -29,18 +29,9 @@ const (
 
 // bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. program is the host's path of
 // the init.
-func bundle(dir string, spec sandbox.Spec, host images.Host, program string, args []string) error {
-	root := filepath.Join(dir, rootfsDir)
-	if err := os.Mkdir(root, 0o755); err != nil {
-		return stateError(err)
-	}
-	if err := os.Chmod(root, 0o755); err != nil { // whatever the umask: all uids of the box must come in
-		return stateError(err)
-	}
-	if err := host.Write(root); err != nil {
-		return stateError(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, sandbox.Init), nil, 0o755); err != nil {
+func bundle(dir string, spec sandbox.Spec, u *userland, program string, args []string) error {
+	root, err := u.lay(dir)
+	if err != nil {
 		return stateError(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, memoryFile), []byte(strconv.FormatInt(spec.Limits.Memory, 10)), 0o600); err != nil {
@@ -51,7 +42,7 @@ func bundle(dir string, spec sandbox.Spec, host images.Host, program string, arg
 		return stateError(err)
 	}
 	spec.Input = input
-	config, err := json.Marshal(ociSpec(spec, host, program, args))
+	config, err := json.Marshal(ociSpec(spec, u, root, program, args))
 	if err != nil {
 		return fmt.Errorf("describing the box: %w", err)
 	}
@@ -71,15 +62,15 @@ func asText(path, link string) (string, error) {
 
 // ociSpec describes the box to gVisor. The init is uid 0 of the box with the rights it needs to start commands under
 // other uids, to end them, and to take every right away from what it starts.
-func ociSpec(spec sandbox.Spec, host images.Host, program string, args []string) *specs.Spec {
+func ociSpec(spec sandbox.Spec, u *userland, root, program string, args []string) *specs.Spec {
 	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}
 	nproc := uint64(max(spec.Limits.Pids, leastPids))
 	return &specs.Spec{
 		Version: "1.2.0",
-		Root:    &specs.Root{Path: rootfsDir, Readonly: true},
+		Root:    &specs.Root{Path: root, Readonly: true},
 		Process: &specs.Process{
 			Args:            args,
-			Env:             []string{"PATH=" + host.Path},
+			Env:             []string{"PATH=" + u.path},
 			Cwd:             "/",
 			NoNewPrivileges: true,
 			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
@@ -92,12 +83,12 @@ func ociSpec(spec sandbox.Spec, host images.Host, program string, args []string)
 			},
 		},
 		Hostname: "validate",
-		Mounts:   mounts(spec, host, program),
+		Mounts:   mounts(spec, u.host.Binds, program),
 		Linux:    &specs.Linux{},
 	}
 }
 
-func mounts(spec sandbox.Spec, host images.Host, program string) []specs.Mount {
+func mounts(spec sandbox.Spec, binds []images.Bind, program string) []specs.Mount {
 	tmp := size(spec.Limits.Tmp)
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
@@ -106,7 +97,7 @@ func mounts(spec sandbox.Spec, host images.Host, program string) []specs.Mount {
 		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", shim.InstallUID), fmt.Sprintf("gid=%d", shim.InstallUID), tmp),
 		tmpfs("/dev/shm", "mode=1777", size(min(spec.Limits.Tmp, shmSize))),
 	}
-	for _, b := range host.Binds {
+	for _, b := range binds {
 		list = append(list, bind(b.Source, b.Target, "rbind"))
 	}
 	return append(list,

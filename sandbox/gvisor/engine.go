@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/images"
@@ -22,12 +23,13 @@ const defaultStartLimit = 60 * time.Second
 
 // New gives the engine. It does nothing yet; Check tells whether it can work here.
 func New(o Options) sandbox.Engine {
-	return &engine{options: o, host: thisHost(), startLimit: defaultStartLimit}
+	return &engine{options: o, host: thisHost(), images: images.NewStore(o.ImageDir, runtime.GOARCH), startLimit: defaultStartLimit}
 }
 
 type engine struct {
 	options    Options
 	host       host
+	images     *images.Store
 	startLimit time.Duration
 }
 
@@ -55,23 +57,19 @@ func (e *engine) Check(ctx context.Context) (sandbox.Version, error) {
 
 // Start implements sandbox.Engine.
 func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbox, err error) {
-	if spec.Image != "host" {
-		return nil, fault.Usagef("image_unsupported", []string{"use --engine docker for images", `or set the image to "host"`},
-			"the gvisor engine cannot run the image %q yet", spec.Image)
-	}
 	rootless, err := e.host.check()
 	if err != nil {
 		return nil, err
 	}
-	plan, err := images.HostRoot(spec.Mounts, spec.Hidden)
+	u, err := e.userland(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := e.newBoxDir(spec.RunID)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, u.close())
 	}
-	b := &box{dir: dir, removed: e.tidy}
+	b := &box{dir: dir, userland: u, removed: e.tidy}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -81,7 +79,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	if err := bundle(dir, spec, plan, program, []string{sandbox.Init, shim.Arg}); err != nil {
+	if err := bundle(dir, spec, u, program, []string{sandbox.Init, shim.Arg}); err != nil {
 		return nil, err
 	}
 	cpus, cpuText, err := chooseCPUs(spec.Limits.CPUs)
@@ -96,8 +94,9 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 		Engine:        Name,
 		EngineVersion: version(),
 		Image:         spec.Image,
-		Userland:      plan.Userland,
-		Path:          plan.Path,
+		ImageDigest:   u.digest,
+		Userland:      u.name,
+		Path:          u.path,
 		Limits:        limitTexts(spec.Limits, cpuText),
 	})
 }

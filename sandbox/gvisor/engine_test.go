@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func must(t testing.TB, err error) {
 // newEngine is an engine with a state folder of its own, or the end of a test that cannot have one.
 func newEngine(t testing.TB) *engine {
 	t.Helper()
-	e := New(Options{StateDir: shortDir(t)}).(*engine)
+	e := New(Options{StateDir: shortDir(t), ImageDir: filepath.Join(t.TempDir(), "images")}).(*engine)
 	_, err := e.Check(context.Background())
 	testengine.Require(t, Name, err)
 	return e
@@ -128,17 +127,6 @@ func TestBox(t *testing.T) {
 	}
 	if info := box.Info(); info.Engine != "gvisor" || info.Image != "host" || info.Path == "" || len(info.Limits) != 5 {
 		t.Errorf("info: %+v", info)
-	}
-}
-
-func TestImages(t *testing.T) {
-	for image, code := range map[string]string{"debian:12": "image_unsupported", "": "image_unsupported"} {
-		spec := newSpec(t)
-		spec.Image = image
-		_, err := New(Options{}).Start(t.Context(), spec)
-		if f := fault.Of(err); f == nil || f.Code != code || !f.Usage || !strings.Contains(strings.Join(f.Hints, " "), "--engine docker") {
-			t.Errorf("image %q: got %v", image, err)
-		}
 	}
 }
 

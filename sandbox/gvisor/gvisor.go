@@ -3,7 +3,11 @@
 // else, right after shim.Dispatch.
 package gvisor
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/trkr-dev/trkr-validate/images"
+)
 
 // Name is the engine's name.
 const Name = "gvisor"
@@ -16,6 +20,10 @@ type Options struct {
 	// StateDir holds the running boxes' files, in a folder of this user's own that is made when it is needed. Empty:
 	// XDG_RUNTIME_DIR where that belongs to this user, else the directory for temporary files.
 	StateDir string
+	// ImageDir is where images are kept. Empty: the user's cache.
+	ImageDir string
+	// Build builds the image of a Dockerfile. Nil: that is refused.
+	Build images.Builder
 }
 
 // version is the version of the gVisor that was built in.

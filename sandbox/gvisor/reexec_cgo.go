@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gvisor.dev/gvisor/runsc/specutils"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
 // gVisor's processes change to an empty root and then run themselves again, to shed their rights. A program that was
@@ -101,6 +103,17 @@ func keep(fd int) (string, error) {
 		return "", fmt.Errorf("keeping a file open: %w", err)
 	}
 	return fdPath + strconv.Itoa(kept), unix.Close(fd)
+}
+
+// loads makes sure that this program can be the init of an image: one that is linked to this machine's libraries finds
+// them only in the image "host".
+func loads(image string) error {
+	loader, err := interpreter(selfExe)
+	if err != nil || loader == "" {
+		return err
+	}
+	return fault.Envf("init_not_static", []string{"build with CGO_ENABLED=0", "or use the image \"host\""},
+		"this program was linked to this machine's libraries and cannot run in the image %q", image)
 }
 
 // interpreter is the loader that a program names; empty where it names none.

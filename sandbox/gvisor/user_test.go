@@ -12,7 +12,7 @@ import (
 )
 
 // asUser names the tests that see a difference.
-const asUser = "^(TestConformance|TestBox|TestMemory|TestKilledProgram|TestCloseFrozen)$"
+const asUser = "^(TestConformance|TestBox|TestMemory|TestKilledProgram|TestCloseFrozen|TestImageBox)$"
 
 // ordinaryUID is nobody's on any machine, and so without rights.
 const ordinaryUID = 64213
