@@ -71,8 +71,8 @@ func command(s string) (string, string) {
 }
 
 func imageName(s string) (string, string) {
-	if s == "" || strings.ContainsAny(s, " \t\r\n") || strings.HasPrefix(s, "-") {
-		return quote(s) + " names no image", `write "host", or a reference such as "debian:12"`
+	if s == "" || strings.ContainsAny(s, "\t\r\n") || strings.HasPrefix(s, "-") {
+		return quote(s) + " names no image", `write "host", a reference such as "debian:12", or "oci:FOLDER", "docker-archive:FILE", "dockerfile:FILE", "artifact:FILE"`
 	}
 	return "", ""
 }

@@ -30,7 +30,7 @@ type Validate struct {
 	Artifacts    []string // globs, relative to the worktree
 	AllowTracked []string // globs of matches that git tracks and that are artifacts all the same
 	Engine       string   // "auto", "docker", "gvisor"
-	Image        string   // "host" or a reference
+	Image        string   // "host" or the name of an image
 	Mounts       []string // host folders added read-only, image "host" only
 	Install      []string // commands; empty: by the artifact's kind
 	Agents       []Agent

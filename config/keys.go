@@ -71,7 +71,7 @@ func Keys() []Key {
 		key("validate.engine", "auto", oneOf("auto", "docker", "gvisor"), func(c *Config) *string { return &c.Validate.Engine },
 			"what makes the box"),
 		key("validate.image", "host", text(imageName), func(c *Config) *string { return &c.Validate.Image },
-			"the box's userland: host, or an image's reference"),
+			"the box's userland: host, an image's reference, oci:FOLDER, docker-archive:FILE, dockerfile:FILE or artifact:FILE"),
 		key("validate.mounts", []string{}, list(mount), func(c *Config) *[]string { return &c.Validate.Mounts },
 			"folders of this machine added read-only; image host only"),
 		key("validate.install", []string{}, list(command), func(c *Config) *[]string { return &c.Validate.Install },

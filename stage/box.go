@@ -50,8 +50,12 @@ func (r *run) sweepBoxes(ctx context.Context) {
 // start boots the box and proves from inside that it holds the sealed set and nothing else.
 func (r *run) start(ctx context.Context) error {
 	v := r.req.Config.Validate
+	dir, err := r.imageDir()
+	if err != nil {
+		return err
+	}
 	box, err := r.req.Engine.Start(ctx, sandbox.Spec{
-		RunID: r.record.RunID, Input: r.input, Image: v.Image, Mounts: v.Mounts,
+		RunID: r.record.RunID, Input: r.input, Image: v.Image, ImageDir: dir, Mounts: v.Mounts,
 		Hidden: []string{r.repo.Root(), r.ticket.Worktree},
 		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
 	})

@@ -145,6 +145,9 @@ func some(names []string) string {
 // checkConfig refuses what cannot be built, boxed or collected with any ticket.
 func (r *run) checkConfig(ctx context.Context) error {
 	v := r.req.Config.Validate
+	if err := r.checkImage(); err != nil {
+		return err
+	}
 	if err := r.engineWorks(); err != nil { // now, and not after a long build
 		return err
 	}

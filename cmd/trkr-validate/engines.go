@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +33,8 @@ func named(all []sandbox.Engine, name string) (sandbox.Engine, error) {
 const daemonPatience = 2 * time.Second
 
 // choose finds the engine that the configuration names. For "auto" the reason says why it is this one: the embedded
-// engine where the box shows this machine's userland, a daemon where an image is named. The embedded engine runs no
-// images, so without a daemon there is none: the error is what keeps the daemon from being used.
+// engine where the box shows this machine's userland; where an image is named, a daemon if one answers, as it most
+// likely has the image already.
 func choose(ctx context.Context, all []sandbox.Engine, name, image string) (engine sandbox.Engine, reason string, err error) {
 	switch {
 	case name != "auto":
@@ -45,31 +42,23 @@ func choose(ctx context.Context, all []sandbox.Engine, name, image string) (engi
 		name, reason = "docker", "auto: gvisor runs on Linux only"
 	case image == "host":
 		name, reason = "gvisor", "auto: the image is host"
-	default:
-		if err := unanswered(ctx, all); err != nil {
-			f := fault.Of(err)
-			hints := slices.DeleteFunc(slices.Clone(f.Hints), func(h string) bool { return strings.Contains(h, "--engine gvisor") })
-			if errors.Is(err, context.DeadlineExceeded) {
-				f.Code, f.Err = "docker_silent", fmt.Errorf("no Docker daemon answered within %s", daemonPatience)
-				hints = []string{"restart the daemon, and look into its log"}
-			}
-			return nil, "", fault.Envf(f.Code, append(hints, `or use the image "host", which needs no daemon`),
-				"the image %q needs a Docker daemon, as gvisor cannot run images yet: %w", image, f.Err)
-		}
+	case answers(ctx, all):
 		name, reason = "docker", "auto: an image is named and a Docker daemon answers"
+	default:
+		name, reason = "gvisor", "auto: an image is named and no Docker daemon answers"
 	}
 	engine, err = named(all, name)
 	return engine, reason, err
 }
 
-// unanswered tells why no Docker daemon can be used, nil where one answers.
-func unanswered(ctx context.Context, all []sandbox.Engine) error {
+// answers tells whether there is a Docker daemon that can be used.
+func answers(ctx context.Context, all []sandbox.Engine) bool {
 	docker, err := named(all, "docker")
 	if err != nil {
-		return err
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
 	defer cancel()
 	_, err = docker.Check(ctx)
-	return err
+	return err == nil
 }

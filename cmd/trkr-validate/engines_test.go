@@ -29,6 +29,8 @@ func broken(context.Context) error {
 	return fault.Envf("no_daemon", []string{"start it", "or --engine gvisor"}, "nobody answers\nat all")
 }
 
+func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
 func TestChooseEngine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere there is one engine")
@@ -41,6 +43,8 @@ func TestChooseEngine(t *testing.T) {
 		"named":         {broken, "docker", "host", "docker", ""},
 		"host":          {works, "auto", "host", "gvisor", "auto: the image is host"},
 		"image, daemon": {works, "auto", "debian:12", "docker", "auto: an image is named and a Docker daemon answers"},
+		"image, none":   {broken, "auto", "debian:12", "gvisor", "auto: an image is named and no Docker daemon answers"},
+		"image, silent": {hangs, "auto", "oci:dir", "gvisor", "auto: an image is named and no Docker daemon answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,28 +55,6 @@ func TestChooseEngine(t *testing.T) {
 			}
 			if got.Name() != c.want || reason != c.reason {
 				t.Errorf("chose %s because %q, want %s because %q", got.Name(), reason, c.want, c.reason)
-			}
-		})
-	}
-}
-
-// No other engine runs images: that there is no daemon is what a person has to hear.
-func TestAnImageWithoutADaemonIsTheDaemonsFault(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("elsewhere there is one engine")
-	}
-	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	for name, c := range map[string]struct {
-		docker func(context.Context) error
-		code   string
-	}{"none": {broken, "no_daemon"}, "silent": {hangs, "docker_silent"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := []sandbox.Engine{answering{name: "gvisor", check: works}, answering{name: "docker", check: c.docker}}
-			engine, _, err := choose(t.Context(), all, "auto", "debian:12")
-			f, ok := errors.AsType[*fault.Error](err)
-			if engine != nil || !ok || f.Usage || f.Code != c.code || len(f.Hints) != 2 || !strings.Contains(err.Error(), "gvisor cannot run images") {
-				t.Errorf("chose %v, %+v", engine, err)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ type boxOptions struct {
 func (o *boxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.engine, "engine", "", "what makes the box: `engine` auto, docker or gvisor")
-	f.StringVar(&o.image, "image", "", "the box's userland: host, or an image's `reference`")
+	f.StringVar(&o.image, "image", "", "the box's userland: host, or an image's `name` (docs/images.md)")
 	f.StringArrayVar(&o.agents, "agent", nil, "who judges: `agent` probe, or the JSON that the config would hold; repeatable")
 }
 
