@@ -50,6 +50,9 @@ func (s *Store) Open(ctx context.Context, req Request) (_ *Root, err error) {
 	if src.close != nil {
 		defer func() { err = errors.Join(err, src.close()) }()
 	}
+	if err := s.settled(req, src); err != nil {
+		return nil, err
+	}
 	dir, err := s.open()
 	if err != nil {
 		return nil, err

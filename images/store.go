@@ -23,7 +23,7 @@ type Store struct {
 	silence  time.Duration
 
 	mu    sync.Mutex
-	known map[string]string // digest of each reference that was asked for: all boxes of this program get the same image
+	known map[string]string // digest of each image that was asked for: all boxes of this program get the same one
 }
 
 // NewStore gives a store of images for Linux on a processor (Go's name), kept in dir, or in the user's cache where that
@@ -85,6 +85,23 @@ func (s *Store) findRemote(ctx context.Context, n Name) (*source, error) {
 		s.known[n.Ref] = src.digest
 	}
 	return src, err
+}
+
+// settled refuses an image of this machine that is another one than it was: what runs between two boxes, or before the
+// first, could have put it there.
+func (s *Store) settled(req Request, src *source) error {
+	if src.once {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := req.Dir + "\x00" + req.Name
+	was, ok := s.known[key]
+	if s.known[key] = src.digest; ok && was != src.digest {
+		return fault.Envf("image_changed", []string{"let nothing write to the image while this program runs"},
+			"the image %q was replaced while this program ran: it was %s and is %s", req.Name, was, src.digest)
+	}
+	return nil
 }
 
 func (s *Store) findArchive(ctx context.Context, ref string, file *os.File) (*source, error) {

@@ -308,3 +308,20 @@ func TestWhereTheCacheIs(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What was settled before a build is what a box is made of after it, or the run ends.
+func TestReplacedImage(t *testing.T) {
+	s, at := newStore(t), filepath.Join(t.TempDir(), "image.tar")
+	put := func(data string) {
+		image, err := os.ReadFile(archiveOf(t, imageOf(t, tarOf(t, file("a", data)))))
+		must(t, err)
+		must(t, os.WriteFile(at, image, 0o600))
+	}
+	put("1")
+	req := Request{Name: "docker-archive:" + at}
+	open(t, s, req)
+	open(t, s, req)
+	put("2")
+	_, err := s.Open(t.Context(), req)
+	wantFault(t, err, "image_changed", at)
+}

@@ -37,6 +37,13 @@ type Engine interface {
 	Sweep(ctx context.Context, dryRun bool) ([]string, error)
 }
 
+// Fetcher is an Engine that can get an image ready before a box of it is started.
+type Fetcher interface {
+	// Fetch makes sure that a box of the image could be started, and settles which one is meant by its name: every later
+	// Start of this Engine takes that one. dir is Spec.ImageDir. It fetches no image of the artifact set, and not "host".
+	Fetch(ctx context.Context, image, dir string) error
+}
+
 // Version describes a usable engine.
 type Version struct {
 	Version string // of the engine

@@ -17,6 +17,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/build"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -150,6 +151,15 @@ func (r *run) checkConfig(ctx context.Context) error {
 	}
 	if err := r.engineWorks(); err != nil { // now, and not after a long build
 		return err
+	}
+	if fetcher, ok := r.req.Engine.(sandbox.Fetcher); ok {
+		dir, err := r.imageDir()
+		if err != nil {
+			return err
+		}
+		if err := fetcher.Fetch(ctx, v.Image, dir); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	if v.Build == "" {

@@ -50,6 +50,22 @@ func (e *engine) userland(ctx context.Context, spec sandbox.Spec) (*userland, er
 	return u, nil
 }
 
+// Fetch implements sandbox.Fetcher.
+func (e *engine) Fetch(ctx context.Context, image, dir string) error {
+	name, err := images.ParseName(image)
+	if err != nil || name.Kind == images.KindHost || name.Kind == images.KindArtifact {
+		return err
+	}
+	if err := loads(image); err != nil {
+		return err
+	}
+	root, err := e.images.Open(ctx, images.Request{Name: image, Dir: dir, Build: e.options.Build})
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
 func (u *userland) close() error {
 	if u.image == nil {
 		return nil
