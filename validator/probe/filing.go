@@ -19,7 +19,7 @@ func (p *parser) filing(f form, not bool) ([]Outcome, got) {
 		switch {
 		case not && p.anyIf("anything|any file|any files|a file|any new file|any new files", p.noTextHere),
 			!not && p.anyIf("nothing|no files|no file|no new files", p.noTextHere):
-			return []Outcome{CreatesNothing{}}, yes
+			return []Outcome{CreatesNothing{}}, gotten(p.allOfIt())
 		case !not && p.words("no"):
 			return list(func(typ, path string) Outcome { return DoesNotCreate{typ, path} })
 		case not:

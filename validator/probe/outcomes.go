@@ -36,17 +36,25 @@ func (p *parser) outcomes(a *Assertion) bool {
 		from := p.i
 		var found []Outcome
 		ok, timed := true, false
+		if p.negated && j == thing {
+			p.refuse(from-1, "a sentence of its own: behind what is not so, it would be open what this belongs to")
+			return false
+		}
 		if len(a.Outcomes) > 0 && j == deed {
 			found, timed, ok = p.inTime(a.Outcomes[len(a.Outcomes)-1].Outcome)
 		}
 		if ok && !timed {
 			found, ok = p.outcome(j)
 		}
-		if !ok {
+		if !ok || !p.scoped(a, found) {
 			return false
 		}
 		a.Outcomes = p.clauses(a.Outcomes, from, found)
 		from = p.i
+		if t := p.at(p.i); p.negated && (t.kind == open || t.lower == "within") {
+			p.refuse(p.i, "a sentence of its own: behind what is not so, it would be open what this belongs to")
+			return false
+		}
 		if found, timed, ok = p.inTime(found[len(found)-1]); timed && ok {
 			a.Outcomes = p.clauses(a.Outcomes, from, found)
 		}
@@ -142,25 +150,30 @@ func (p *parser) connector() (more bool, j joint, ok bool) {
 
 // outcome reads one outcome; a list of texts is several.
 func (p *parser) outcome(j joint) ([]Outcome, bool) {
+	after := p.listing
+	p.listing, p.elliptic, p.negated = false, false, false
 	if j == thing {
 		return p.thing()
 	}
-	after := p.listing
-	p.listing = false
 	if j == deed && after {
 		if list, g := p.rest(); g != no {
-			p.listing = true
+			p.listing, p.elliptic = true, true
 			return list, g == yes
 		}
 	}
 	if j == deed {
 		for _, part := range []func() ([]Outcome, got){p.codeSubject, p.lineSubject, p.streamSubject, p.fileSubject, p.message, p.silence} {
 			if list, g := part(); g != no {
+				p.elliptic = after
 				return list, g == yes
 			}
 		}
 	}
 	f, not := p.mood(j)
+	if f == finite && p.modal && j == deed && !p.finiteVerb() {
+		f = base // should exit 0 and print
+	}
+	p.negated, p.modal = not, f == base && !not
 	for _, part := range []func(form, bool) ([]Outcome, got){p.serving, p.ending, p.printing, p.filing} {
 		if list, g := part(f, not); g != no {
 			return list, g == yes
@@ -168,6 +181,55 @@ func (p *parser) outcome(j joint) ([]Outcome, bool) {
 	}
 	p.miss(p.i, wantedOutcome)
 	return nil, false
+}
+
+// finiteVerb looks whether the word here is a verb that is not in its plain form.
+func (p *parser) finiteVerb() bool {
+	w := p.at(p.i).lower
+	return strings.HasSuffix(w, "s") && w != "finish"
+}
+
+// scoped refuses a stream that is named behind the last of several things that are printed: it could hold for all.
+func (p *parser) scoped(a *Assertion, found []Outcome) bool {
+	if !p.elliptic || len(a.Outcomes) == 0 {
+		return true
+	}
+	before, printed := streamOf(a.Outcomes[len(a.Outcomes)-1].Outcome)
+	named := p.at(p.i-1).lower == "stdout" || p.at(p.i-1).lower == "stderr" || p.at(p.i-2).lower == "standard"
+	if printed && before == AnyStream && named {
+		p.refuse(p.i-1, "a stream behind each thing that is printed: this one could hold for all of them")
+		return false
+	}
+	return true
+}
+
+// streamOf is the stream of an outcome that has one.
+func streamOf(o Outcome) (to Stream, printed bool) {
+	switch o := o.(type) {
+	case Prints:
+		return o.To, true
+	case PrintsOneOf:
+		return o.To, true
+	case PrintsInOrder:
+		return o.To, true
+	case PrintsTimes:
+		return o.To, true
+	case PrintsExactly:
+		return o.To, true
+	case PrintsLine:
+		return o.To, true
+	case PrintsLineMatching:
+		return o.To, true
+	case PrintsLines:
+		return o.To, true
+	case UsageMessage:
+		return o.To, true
+	case PrintsVersion:
+		return o.To, true
+	case PrintsJSON:
+		return o.To, true
+	}
+	return "", false
 }
 
 // form is the form of a verb.

@@ -79,14 +79,17 @@ func parse(text string) (*Assertion, *NotUnderstood) {
 // parser reads tokens from left to right. A reader that does not find what it looks for notes how far it came and
 // leaves the position alone: the farthest place is the first word that nothing could make sense of.
 type parser struct {
-	tokens  []token
-	i       int
-	far     int
-	wanted  []string  // there
-	twice   int       // the token that said so, from 1; 0: none
-	rerun   bool      // "again" was read
-	listing bool      // the outcome before tells what is printed
-	same    []Command // whose output is compared
+	tokens   []token
+	i        int
+	far      int
+	wanted   []string  // there
+	twice    int       // the token that said so, from 1; 0: none
+	negated  bool      // the outcome before is one that is not so
+	modal    bool      // it stands behind "should": so may the next
+	elliptic bool      // the outcome has no verb of its own
+	rerun    bool      // "again" was read
+	listing  bool      // the outcome before tells what is printed
+	same     []Command // whose output is compared
 }
 
 // got is what became of a part of a sentence that may be left out.

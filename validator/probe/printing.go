@@ -42,6 +42,16 @@ func (p *parser) rest() ([]Outcome, got) {
 	return list, gotten(ok)
 }
 
+// allOfIt refuses what would take something out of "nothing".
+func (p *parser) allOfIt() bool {
+	switch p.at(p.i).lower {
+	case "but", "except", "other", "else", "apart", "besides":
+		p.refuse(p.i, `what is printed: "prints exactly"`)
+		return false
+	}
+	return true
+}
+
 // writes tells whether what stands after "writes" is printed: a text needs a stream, or it could be a file.
 func (p *parser) writes(from int) bool {
 	save := p.i
@@ -77,6 +87,9 @@ func (p *parser) printed() ([]Outcome, bool) {
 	case p.words("neither"):
 		return p.absentTexts()
 	case p.any("nothing|no output"):
+		if !p.allOfIt() {
+			return nil, false
+		}
 		return one(PrintsNothing{p.stream()})
 	case p.anyIf("something|some output|output", func() bool { return !p.holding() }):
 		return one(PrintsSomething{p.stream()})
@@ -160,6 +173,9 @@ func (p *parser) holding() bool {
 func (p *parser) notPrinted() ([]Outcome, bool) {
 	switch {
 	case p.any("anything|any output"):
+		if !p.allOfIt() {
+			return nil, false
+		}
 		return []Outcome{PrintsNothing{p.stream()}}, true
 	case p.any("an error message|any error message|an error|any error|any errors"):
 		if p.stream() == Stdout {
@@ -407,7 +423,12 @@ func (p *parser) texts() ([]Outcome, bool) {
 		}
 		save := p.i
 		if p.is(comma); p.any("but not|and not|not") && p.isText(p.i) {
+			at := p.i
 			none, ok := p.absentTexts()
+			if ok && to == AnyStream && none[0].(DoesNotPrint).To != AnyStream {
+				p.refuse(at, "a stream behind each text: this one could hold for all of them")
+				return nil, false
+			}
 			for i, o := range none {
 				if d := o.(DoesNotPrint); d.To == AnyStream {
 					none[i] = DoesNotPrint{d.Text, to}
