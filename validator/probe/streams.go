@@ -66,14 +66,14 @@ func (p *parser) streamSubject() ([]Outcome, got) {
 			return one(PrintsJSON{j, to}, g == yes)
 		}
 		if n, g := p.lines(); g == yes && !not {
-			return one(PrintsLines{Count: n, To: to}, p.any("long") || true)
+			p.words("long")
+			return one(PrintsLines{Count: n, To: to}, true)
 		}
-		exactly := p.any("exactly|equal to")
+		p.any("exactly|equal to")
 		text, ok := p.text()
 		if !not || !ok {
 			return one(PrintsExactly{text, to}, ok)
 		}
-		_ = exactly
 		return one(Output{Test{Rel: Is, Text: text}, true, to}, true)
 	}
 	f, not := p.mood(deed)
@@ -113,7 +113,7 @@ func (p *parser) streamHolds(to Stream, not bool) ([]Outcome, got) {
 		for i, o := range list {
 			list[i] = DoesNotPrint{o.(DoesNotPrint).Text, to}
 		}
-		return list, gotten(ok && p.streamless(list))
+		return list, gotten(ok && p.streamless())
 	case p.any("no line matching|no line that matches"):
 		t, ok := p.expression()
 		return one(NoLineMatching{t.Text, t.Fold, to}, ok)
@@ -135,7 +135,7 @@ func (p *parser) streamHolds(to Stream, not bool) ([]Outcome, got) {
 }
 
 // streamless refuses a second stream behind texts whose stream stands in front.
-func (p *parser) streamless([]Outcome) bool {
+func (p *parser) streamless() bool {
 	if t := p.at(p.i - 1).lower; t == "stdout" || t == "stderr" || t == "output" || t == "error" {
 		p.refuse(p.i-1, "one stream")
 		return false
@@ -233,9 +233,9 @@ func (p *parser) count() (c Count, g got) {
 		c.Cmp, off = "at most", -1
 	}
 	n, ok := p.digits()
-	if word := p.at(p.i); !ok && word.kind == 1 {
-		n, ok = numbers[word.lower], numbers[word.lower] > 0
-		if word.lower == "a" && (p.i > save || p.at(p.i+1).lower != "single") {
+	if t := p.at(p.i); !ok {
+		n, ok = numbers[t.lower], numbers[t.lower] > 0
+		if t.lower == "a" && (p.i > save || p.at(p.i+1).lower != "single") {
 			ok = false
 		}
 	}

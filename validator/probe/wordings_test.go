@@ -81,6 +81,24 @@ func TestWordings(t *testing.T) {
 	}
 }
 
+// Sentences that could be taken for one that is read, and say another thing or leave it open, are not read.
+func TestOpenMeaningsAreNotRead(t *testing.T) {
+	data, err := os.ReadFile("testdata/open.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		if a, err := Parse(strings.TrimSpace(line)); err == nil {
+			t.Errorf("%sis read as %s", line, a)
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d sentences", n)
+	}
+}
+
 func write(t *testing.T, list []wording) {
 	data, err := os.ReadFile("testdata/wordings.txt")
 	if err != nil {
