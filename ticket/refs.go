@@ -33,6 +33,19 @@ func (r ref) String() string {
 
 // refs lists all branches, local ones first, each group in the order of their names.
 func (r *Repo) refs(ctx context.Context) ([]ref, error) {
+	if r.seen == nil {
+		return r.listRefs(ctx)
+	}
+	r.seen.mu.Lock()
+	defer r.seen.mu.Unlock()
+	var err error
+	if r.seen.refs == nil {
+		r.seen.refs, err = r.listRefs(ctx)
+	}
+	return r.seen.refs, err
+}
+
+func (r *Repo) listRefs(ctx context.Context) ([]ref, error) {
 	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{
 		"for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", heads, remotes,
 	}})
@@ -139,6 +152,19 @@ type checkout struct {
 
 // checkouts lists the worktrees, the main one first where there is one.
 func (r *Repo) checkouts(ctx context.Context) ([]checkout, error) {
+	if r.seen == nil {
+		return r.listCheckouts(ctx)
+	}
+	r.seen.mu.Lock()
+	defer r.seen.mu.Unlock()
+	var err error
+	if r.seen.checkouts == nil {
+		r.seen.checkouts, err = r.listCheckouts(ctx)
+	}
+	return r.seen.checkouts, err
+}
+
+func (r *Repo) listCheckouts(ctx context.Context) ([]checkout, error) {
 	sep := "\x00"
 	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"worktree", "list", "--porcelain", "-z"}})
 	if exited(err, 129) { // -z came with 2.36; before, a path with a line end cannot be told

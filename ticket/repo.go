@@ -7,13 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
-// Repo is an open repository. It is safe for concurrent use: each call stands alone.
+// Repo is an open repository. It is safe for concurrent use: each call stands alone, except as AtOnce says.
 type Repo struct {
 	git    program
+	seen   *seen  // of AtOnce
 	common string // the directory that all worktrees share
 	top    string // the invoking worktree's root; empty in a bare repository
 	gitDir string // of the invoking worktree
@@ -48,6 +50,20 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	}
 	r.main, err = r.mainRoot(ctx)
 	return r, err
+}
+
+// seen is what was listed already.
+type seen struct {
+	mu        sync.Mutex
+	refs      []ref
+	checkouts []checkout
+}
+
+// AtOnce is the repository for questions that are asked in one breath: its branches and worktrees are listed once.
+func (r *Repo) AtOnce() *Repo {
+	now := *r
+	now.seen = new(seen)
+	return &now
 }
 
 // find fills in what can be seen from at.

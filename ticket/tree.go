@@ -55,20 +55,30 @@ type chain struct {
 // chain reads them, all in one: what a folder is called at the commit is known beforehand.
 func (r *Repo) chain(ctx context.Context, commit, file string) (chain, error) {
 	names := strings.Split(file, "/")
+	objects, err := r.objects(ctx, chainOf(commit, names))
+	if err != nil {
+		return chain{}, fmt.Errorf("reading the trees of %s: %w", commit, err)
+	}
+	c, err := readChain(objects, names)
+	if err != nil {
+		return chain{}, fmt.Errorf("reading the trees of %s: %w", commit, err)
+	}
+	return c, nil
+}
+
+// chainOf names the trees of a chain.
+func chainOf(commit string, names []string) []string {
 	asked := []string{commit + "^{tree}"}
 	for i := 1; i < len(names); i++ {
 		asked = append(asked, commit+":"+path.Join(names[:i]...))
 	}
-	wrong := func(err error) (chain, error) { return chain{}, fmt.Errorf("reading the trees of %s: %w", commit, err) }
-	if strings.Contains(file, "\n") {
-		return wrong(fmt.Errorf("%q has a line end", file)) // git is asked line by line
-	}
-	out, err := r.git.output(ctx, call{at: r.shared(), stdin: strings.NewReader(strings.Join(asked, "\n") + "\n"), args: []string{"cat-file", "--batch"}})
-	if err != nil {
-		return wrong(err)
-	}
-	c := chain{levels: make([][]entry, len(names))}
-	for i, name := range asked {
+	return asked
+}
+
+// readChain takes a chain out of the objects that chainOf names.
+func readChain(objects []object, names []string) (chain, error) {
+	c := chain{root: objects[0].id, levels: make([][]entry, len(names))}
+	for i := range names {
 		if i > 0 {
 			at := find(c.levels[i-1], names[i-1])
 			if at < 0 {
@@ -79,24 +89,55 @@ func (r *Repo) chain(ctx context.Context, commit, file string) (chain, error) {
 				break
 			}
 		}
-		head, rest, _ := bytes.Cut(out, []byte("\n"))
-		if string(head) == name+" missing" {
-			return wrong(fault.Envf("objects_missing", []string{"git fsck tells more"}, "the repository lacks %s", name))
+		o := objects[i]
+		if o.kind != "tree" {
+			return chain{}, o.lacking()
 		}
-		var id, kind string
-		var size int
-		if _, err := fmt.Sscan(string(head), &id, &kind, &size); err != nil || kind != "tree" || size < 0 || size >= len(rest) {
-			return wrong(fmt.Errorf("git printed %q", head))
+		var err error
+		if c.levels[i], err = parseTree(o.data, len(o.id)/2); err != nil {
+			return chain{}, err
 		}
-		if c.levels[i], err = parseTree(rest[:size], len(id)/2); err != nil {
-			return wrong(err)
-		}
-		if i == 0 {
-			c.root = id
-		}
-		out = rest[size+1:]
 	}
 	return c, nil
+}
+
+// object is what the repository holds of a name; without a kind it holds nothing.
+type object struct {
+	name, id, kind string
+	data           []byte
+}
+
+// lacking is the fault of an object that should be there.
+func (o object) lacking() error {
+	return fault.Envf("objects_missing", []string{"in a partial clone, check the ticket's branch out first, or make a full clone; git fsck tells more"},
+		"the repository lacks %s", o.name)
+}
+
+// objects reads what names stand for, in one start of git.
+func (r *Repo) objects(ctx context.Context, names []string) ([]object, error) {
+	asked := strings.Join(names, "\n") + "\n"
+	if strings.Count(asked, "\n") != len(names) {
+		return nil, fmt.Errorf("%q has a line end", names) // git is asked line by line
+	}
+	out, err := r.git.output(ctx, call{at: r.shared(), stdin: strings.NewReader(asked), args: []string{"cat-file", "--batch"}})
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]object, len(names))
+	for i, name := range names {
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		o := object{name: name}
+		var size int
+		if string(head) == name+" missing" {
+			out = rest
+		} else if _, err := fmt.Sscan(string(head), &o.id, &o.kind, &size); err != nil || size < 0 || size >= len(rest) {
+			return nil, fmt.Errorf("git printed %q", head)
+		} else {
+			o.data, out = rest[:size], rest[size+1:]
+		}
+		objects[i] = o
+	}
+	return objects, nil
 }
 
 // parseTree reads a tree object; ids in it have size bytes.
@@ -183,35 +224,36 @@ func treeID(entries []entry, digits int) (string, error) {
 	return fmt.Sprintf("%x", sha1.Sum(object)), nil
 }
 
-// maxFile bounds what File reads.
+// maxFile bounds what File takes.
 const maxFile = 16 << 20
 
 // File reads a regular file as it is in the commit; path is relative, with slashes. The error is fs.ErrNotExist where
-// there is none, and another one where it is a link or a folder: no link is followed. At most 16 MiB are read.
+// there is none, and another one where it is a link or a folder: no link is followed. It has at most 16 MiB.
 func (r *Repo) File(ctx context.Context, commit, file string) ([]byte, error) {
 	if !fs.ValidPath(file) || file == "." {
 		return nil, fmt.Errorf("reading %q at %s: %w", file, commit, fs.ErrInvalid)
 	}
 	wrong := func(err error) error { return fmt.Errorf("reading %q at %s: %w", file, commit, err) }
-	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "-l", "--full-tree", "--end-of-options", commit, file}})
+	names := strings.Split(file, "/")
+	objects, err := r.objects(ctx, append(chainOf(commit, names), commit+":"+file))
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if len(out) == 0 {
+	c, err := readChain(objects, names)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	last, content := c.levels[len(names)-1], objects[len(names)]
+	at := find(last, names[len(names)-1])
+	switch {
+	case at < 0:
 		return nil, wrong(fs.ErrNotExist)
+	case last[at].kind != "blob" || last[at].mode == modeLink:
+		return nil, wrong(fmt.Errorf("%w (mode %s)", ErrNotRegular, last[at].mode))
+	case content.id != last[at].id:
+		return nil, wrong(content.lacking())
+	case len(content.data) > maxFile:
+		return nil, wrong(fmt.Errorf("it has %d bytes, at most %d are taken", len(content.data), maxFile))
 	}
-	var mode, kind, id string
-	var size int64
-	meta, _, _ := bytes.Cut(out, []byte("\t"))
-	if _, err := fmt.Sscan(string(meta), &mode, &kind, &id, &size); err != nil || kind != "blob" || mode == modeLink {
-		return nil, wrong(fmt.Errorf("%w (mode %s)", ErrNotRegular, mode))
-	}
-	if size > maxFile {
-		return nil, wrong(fmt.Errorf("it has %d bytes, at most %d are read", size, maxFile))
-	}
-	out, err = r.git.output(ctx, call{at: r.shared(), args: []string{"cat-file", "blob", id}})
-	if err != nil {
-		return nil, wrong(err)
-	}
-	return out, nil
+	return content.data, nil
 }

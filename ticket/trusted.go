@@ -90,6 +90,9 @@ func (r *Repo) Fork(ctx context.Context, commit, base string) (string, error) {
 	if len(tips) == 0 || commit == "" {
 		return append(tips, "")[0], nil
 	}
+	if slices.Contains(tips, commit) {
+		return commit, nil
+	}
 	id, err := r.git.line(ctx, call{at: r.shared(), args: append([]string{"merge-base", commit}, tips...)})
 	if exited(err, 1) {
 		return "", nil
@@ -101,6 +104,9 @@ func (r *Repo) Fork(ctx context.Context, commit, base string) (string, error) {
 // ticket's commit has as well and the default branch has not. Where there is no default branch, it is the ticket's
 // commit itself that counts.
 func (r *Repo) Holds(ctx context.Context, t *Ticket, commit string) (bool, error) {
+	if slices.Contains(t.tips, commit) {
+		return false, nil // it is the default branch's
+	}
 	if len(t.tips) > 0 {
 		own, err := r.listed(ctx, commit, append([]string{"--not"}, t.tips...)...)
 		if err != nil || !own {
