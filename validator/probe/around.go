@@ -224,9 +224,13 @@ func (p *parser) environment(a *Assertion) got {
 	named := p.any("the environment variables|environment variables|the environment variable|environment variable|the variable|an environment variable")
 	var list []string
 	at := p.i
-	for p.at(p.i).kind == code {
+	for p.isText(p.i) {
+		if p.at(p.i).kind == code && strings.Contains(p.at(p.i).text, `\`) && strings.Contains(p.at(p.i).text, "=") {
+			_, _ = p.text() // which says why not
+			return bad
+		}
 		list = append(list, p.at(p.i).text)
-		if p.i++; p.at(p.i).lower != "and" || p.at(p.i+1).kind != code {
+		if p.i++; p.at(p.i).lower != "and" || !p.isText(p.i+1) {
 			break
 		}
 		p.i++
@@ -287,7 +291,7 @@ func (p *parser) place(a *Assertion) got {
 		}
 		return yes
 	}
-	if p.any("in the directory|from the directory|inside the directory|in directory|in the folder|in|from|inside|from inside") && p.at(p.i).kind == code {
+	if p.any("in the directory|from the directory|inside the directory|in directory|in the folder|in|from|inside|from inside") && p.isText(p.i) {
 		name, _, ok := p.path()
 		if ok && (a.Dir != "" || p.twice > 0) {
 			p.refuse(save, "one directory of one command")

@@ -367,6 +367,22 @@ func drawAssertion(t *rapid.T) *Assertion {
 	for range rapid.IntRange(0, 3).Draw(t, "setups") {
 		a.Setup = append(a.Setup, Command{Text: command.Draw(t, "setup")})
 	}
+	if rapid.Bool().Draw(t, "given") {
+		a.Given = []Given{
+			{Type: "file", Path: "g" + paths.Draw(t, "given"), Text: rapid.StringN(0, 5, -1).Draw(t, "content"), Mode: rapid.IntRange(-1, 0o777).Draw(t, "mode")},
+			{Type: "dir", Path: "h" + paths.Draw(t, "given dir"), Mode: -1},
+		}
+	}
+	if rapid.Bool().Draw(t, "when") {
+		a.When = []When{{Type: types.Draw(t, "when type"), Path: paths.Draw(t, "when path"), Exists: rapid.Bool().Draw(t, "exists")}}
+	}
+	if rapid.Bool().Draw(t, "circumstances") {
+		a.Dir = paths.Draw(t, "dir") + rapid.SampledFrom([]string{"", "\x03", "\\", "\"", "é"}).Draw(t, "odd")
+		a.Env = []string{"A", "B=" + texts.Draw(t, "value")}
+		if strings.ContainsRune(a.Env[1], 0) {
+			a.Env = a.Env[:1]
+		}
+	}
 	if rapid.Bool().Draw(t, "reads") {
 		a.Input = Input{Given: true, Text: rapid.StringN(0, 5, -1).Draw(t, "input")}
 	}
