@@ -163,12 +163,9 @@ func uncompressed(ctx context.Context, file *os.File, dir string) (*os.File, err
 		_, err := file.Seek(0, io.SeekStart)
 		return file, err
 	}
-	temp, err := os.CreateTemp(dir, "archive-*")
+	temp, err := nameless(dir)
 	if err != nil {
 		return nil, cacheFault(dir, err)
-	}
-	if err := os.Remove(temp.Name()); err != nil {
-		return nil, cacheFault(dir, errors.Join(err, temp.Close()))
 	}
 	if _, err = io.Copy(temp, newBudget(ctx).reader(plain)); err == nil {
 		_, err = temp.Seek(0, io.SeekStart)

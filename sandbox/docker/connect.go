@@ -86,7 +86,7 @@ func (p endpoint) connect(ctx context.Context) (*daemon, error) {
 		return nil, fault.Envf("docker_wrong_platform", []string{"switch Docker to Linux containers"}, "the Docker daemon at %s runs %s containers", p, pong.OSType)
 	}
 	cli.NegotiateAPIVersionPing(pong)
-	return &daemon{Client: cli, at: p.String()}, nil
+	return &daemon{Client: cli, at: p.String(), known: map[string]*userland{}}, nil
 }
 
 // about is what the daemon says about itself, which takes it some 20 ms; it is asked once.

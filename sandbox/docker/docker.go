@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
+	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
@@ -25,6 +26,8 @@ type Options struct {
 	// Init is the program that is the box's init: a Linux program for the daemon's processor which calls
 	// shim.Dispatch first. Empty: this program itself.
 	Init string
+	// ImageDir is where images of this machine are kept and unpacked on their way to the daemon. Empty: the user's cache.
+	ImageDir string
 }
 
 // Limits of time. A daemon answers within them or is taken for silent.
@@ -34,7 +37,8 @@ const (
 	callLimit   = time.Minute     // making, starting or importing on a slow disk
 	endLimit    = 3 * time.Second // for an init to end by itself
 	removeLimit = 20 * time.Second
-	pullSilence = time.Minute // a pull that reports nothing for so long
+	pullSilence = time.Minute     // a pull that reports nothing for so long
+	loadSilence = 5 * time.Minute // a daemon that lays a large layer down on a slow disk says nothing meanwhile
 )
 
 // New gives the engine. It does nothing yet: the daemon is looked for when it is first needed, and again after it
@@ -53,6 +57,7 @@ type engine struct {
 
 	mu     sync.Mutex
 	daemon *daemon
+	images *images.Store
 }
 
 // daemon is a daemon that has answered.
@@ -67,6 +72,9 @@ type daemon struct {
 	local   bool // it has been shown to run on this machine
 
 	making sync.Mutex // one base image at a time
+
+	pulling sync.Mutex
+	known   map[string]*userland // what references mean, as long as this program runs
 }
 
 func (*engine) Name() string { return Name }

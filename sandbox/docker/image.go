@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
@@ -27,35 +28,52 @@ type userland struct {
 	env     []string
 	volumes []string // paths that the image asks volumes for
 	mounts  []mount.Mount
+	found   image.InspectResponse
 	prepare func(context.Context) error // makes the image if it is not there
 }
 
-// named finds the image of a reference, and pulls it if it is not there.
-func (e *engine) named(ctx context.Context, d *daemon, p program, ref string) (*userland, error) {
+// pulled finds the image of a reference, and pulls it if it is not there. Which one it is is settled by the first that
+// asks: a tag may be given to another while this program runs.
+func (e *engine) pulled(ctx context.Context, d *daemon, p program, ref string) (*userland, error) {
 	name, err := parseReference(ref)
 	if err != nil {
 		return nil, err
 	}
-	var found image.InspectResponse
-	inspect := func(ctx context.Context) (err error) {
-		found, err = d.ImageInspect(ctx, reference.TagNameOnly(name).String())
-		return err
+	d.pulling.Lock()
+	defer d.pulling.Unlock()
+	if u, ok := d.known[ref]; ok {
+		return u, nil
 	}
-	err = d.call(ctx, callLimit, "looking for the image "+ref, inspect)
+	u, err := d.inspect(ctx, p, ref, reference.TagNameOnly(name).String())
 	if cerrdefs.IsNotFound(err) {
 		if err := d.pull(ctx, name, "linux/"+p.arch, e.silence); err != nil {
 			return nil, err
 		}
-		err = d.call(ctx, callLimit, "looking at the image "+ref, inspect)
+		u, err = d.inspect(ctx, p, ref, reference.TagNameOnly(name).String())
 	}
+	if err != nil {
+		return nil, err
+	}
+	u.digest = digestOf(u.found, name)
+	d.known[ref] = u
+	return u, nil
+}
+
+// inspect looks at an image that the daemon has under a name; ref is how the user calls it.
+func (d *daemon) inspect(ctx context.Context, p program, ref, name string) (*userland, error) {
+	u := new(userland)
+	err := d.call(ctx, callLimit, "looking for the image "+ref, func(ctx context.Context) (err error) {
+		u.found, err = d.ImageInspect(ctx, name)
+		return err
+	})
 	if err != nil {
 		return nil, d.tooNew(err)
 	}
-	if found.Os != "linux" || found.Architecture != p.arch {
-		return nil, wrongPlatform(ref, "linux/"+p.arch, "it is for "+found.Os+"/"+found.Architecture)
+	if u.found.Os != "linux" || u.found.Architecture != p.arch {
+		return nil, images.WrongPlatform(ref, "linux/"+p.arch, "it is for "+u.found.Os+"/"+u.found.Architecture)
 	}
-	u := &userland{image: found.ID, digest: digestOf(found, name)}
-	if c := found.Config; c != nil {
+	u.image, u.digest = u.found.ID, u.found.ID
+	if c := u.found.Config; c != nil {
 		for _, v := range c.Env {
 			key, value, _ := strings.Cut(v, "=")
 			if key == "PATH" {
@@ -80,11 +98,6 @@ func (e *engine) named(ctx context.Context, d *daemon, p program, ref string) (*
 
 // parseReference reads the name of an image in a registry.
 func parseReference(ref string) (reference.Named, error) {
-	for _, kind := range []string{"oci:", "docker-archive:", "dockerfile:"} {
-		if strings.HasPrefix(ref, kind) {
-			return nil, fault.Usagef("image_invalid", []string{"load it into Docker and name it by its tag"}, "the image %q: the docker engine does not read %s", ref, strings.TrimSuffix(kind, ":"))
-		}
-	}
 	name, err := reference.ParseDockerRef(ref)
 	if err != nil {
 		return nil, fault.Usagef("image_invalid", []string{"an image is \"host\" or looks like debian:12 or registry.example.com/team/name@sha256:..."}, "the image %q: %w", ref, err)
@@ -102,8 +115,4 @@ func digestOf(found image.InspectResponse, name reference.Named) string {
 		}
 	}
 	return found.ID
-}
-
-func wrongPlatform(ref, want, why string) error {
-	return fault.Envf("image_wrong_platform", []string{"name an image that is made for " + want}, "the image %q does not run on %s: %s", ref, want, why)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
+	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
@@ -87,7 +88,7 @@ func pullFault(ref, platform string, err error) error {
 		return fault.Envf("image_rate_limited", []string{"wait, or log in to the registry: docker login, then docker pull " + ref, "an image that is there already is not pulled"},
 			"the registry gives no more pulls for now of the image %q: %w", ref, err)
 	case says("no matching manifest", "does not match the specified platform", "cannot be used on this platform"):
-		return wrongPlatform(ref, platform, err.Error())
+		return images.WrongPlatform(ref, platform, err.Error())
 	case says("repository does not exist", "manifest unknown", "name unknown", "not found", "does not exist"):
 		return fault.Envf("image_not_found", []string{"check its name and tag", "if it is private: docker login, then docker pull " + ref},
 			"there is no image %q: %w", ref, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 
+	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/shim"
@@ -64,7 +65,37 @@ func (e *engine) userland(ctx context.Context, d *daemon, p program, spec sandbo
 	if len(spec.Mounts) > 0 {
 		return nil, fault.Usagef("mount_invalid", []string{"remove validate.mounts, or use the image \"host\""}, "folders of this machine are mounted with the image \"host\" only, not with %q", spec.Image)
 	}
-	return e.named(ctx, d, p, spec.Image)
+	name, err := images.ParseName(spec.Image)
+	if err != nil {
+		return nil, err
+	}
+	switch name.Kind {
+	case images.KindRegistry:
+		return e.pulled(ctx, d, p, spec.Image)
+	default:
+		return e.loaded(ctx, d, p, spec)
+	}
+}
+
+// Fetch implements sandbox.Fetcher.
+func (e *engine) Fetch(ctx context.Context, image, dir string) error {
+	name, err := images.ParseName(image)
+	if err != nil || name.Kind == images.KindHost || name.Kind == images.KindArtifact {
+		return err
+	}
+	d, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := e.program()
+	if err != nil {
+		return err
+	}
+	if err := p.loads(image); err != nil {
+		return err
+	}
+	_, err = e.userland(ctx, d, p, sandbox.Spec{Image: image, ImageDir: dir})
+	return err
 }
 
 func (b *box) boot(ctx context.Context, spec sandbox.Spec, u *userland, p program) (sandbox.Sandbox, error) {
