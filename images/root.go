@@ -47,9 +47,7 @@ func (s *Store) Open(ctx context.Context, req Request) (_ *Root, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if src.close != nil {
-		defer func() { err = errors.Join(err, src.close()) }()
-	}
+	defer func() { err = errors.Join(err, src.end()) }()
 	if err := s.settled(req, src); err != nil {
 		return nil, err
 	}

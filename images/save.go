@@ -40,12 +40,7 @@ func (s *Store) Find(ctx context.Context, req Request) (*Found, error) {
 }
 
 // Close ends the reading of the image.
-func (f *Found) Close() error {
-	if f.source.close == nil {
-		return nil
-	}
-	return f.source.close()
-}
+func (f *Found) Close() error { return f.source.end() }
 
 // Save writes the image as docker save does, with that tag and these labels. Of its configuration only PATH is kept. The
 // layers are unpacked one by one into a file without a name, and looked through, before any of it is written.

@@ -23,7 +23,14 @@ type source struct {
 	digest string // for the record
 	once   bool   // not worth keeping: another run of the product has another
 	read   func(ctx context.Context) (*content, error)
-	close  func() error
+	close  func() error // nil: nothing is held open; read may set it
+}
+
+func (s *source) end() error {
+	if s.close == nil {
+		return nil
+	}
+	return s.close()
 }
 
 // content is an image for one platform. Its layers are read in order, each once.

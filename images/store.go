@@ -32,13 +32,6 @@ func NewStore(dir, arch string) *Store {
 	return &Store{dir: dir, platform: "linux/" + arch, silence: registrySilence, known: map[string]string{}}
 }
 
-// Builder builds the image of a Dockerfile.
-type Builder interface {
-	// Build builds the image for a platform and writes it to the file, as docker save or an exporter of OCI layouts
-	// would.
-	Build(ctx context.Context, dockerfile, platform string, to *os.File) error
-}
-
 // Request says which image is meant.
 type Request struct {
 	Name  string
@@ -46,6 +39,9 @@ type Request struct {
 	Input string  // folder of the box's inputs, for an image of the artifact set
 	Build Builder // nil: a Dockerfile cannot be built
 }
+
+// key tells requests apart.
+func (r Request) key() string { return r.Dir + "\x00" + r.Name }
 
 // find gives the image that a request means now.
 func (s *Store) find(ctx context.Context, req Request) (*source, error) {
@@ -69,6 +65,8 @@ func (s *Store) find(ctx context.Context, req Request) (*source, error) {
 			return nil, unreadable(req.Name, err)
 		}
 		return s.findArchive(ctx, req.Name, file)
+	case KindDockerfile:
+		return s.findBuilt(ctx, req)
 	}
 	return nil, invalidName("the image %q has no root filesystem of its own", req.Name)
 }
@@ -95,9 +93,8 @@ func (s *Store) settled(req Request, src *source) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := req.Dir + "\x00" + req.Name
-	was, ok := s.known[key]
-	if s.known[key] = src.digest; ok && was != src.digest {
+	was, ok := s.known[req.key()]
+	if s.known[req.key()] = src.digest; ok && was != src.digest {
 		return fault.Envf("image_changed", []string{"let nothing write to the image while this program runs"},
 			"the image %q was replaced while this program ran: it was %s and is %s", req.Name, was, src.digest)
 	}

@@ -170,7 +170,8 @@ func TestImagesThatAreNone(t *testing.T) {
 		"an archive of other": {"docker-archive:" + odd, "image_not_image", "manifest.json"},
 		"a part outside":      {"docker-archive:" + up, "image_damaged", "lacks"},
 		"a FIFO":              {"docker-archive:" + fifo, "image_unreadable", "regular"},
-		"no builder":          {"host", "image_invalid", ""},
+		"the host's":          {"host", "image_invalid", ""},
+		"no builder":          {"dockerfile:Dockerfile", "image_no_builder", "docker save"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)

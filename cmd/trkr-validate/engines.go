@@ -14,7 +14,7 @@ import (
 
 // engines is the explicit list of what can make a box.
 func engines() []sandbox.Engine {
-	return []sandbox.Engine{gvisor.New(gvisor.Options{}), docker.New(docker.Options{})}
+	return []sandbox.Engine{gvisor.New(gvisor.Options{Build: docker.NewBuilder(docker.Options{})}), docker.New(docker.Options{})}
 }
 
 // named finds an engine by its name.

@@ -72,6 +72,8 @@ func (e *engine) userland(ctx context.Context, d *daemon, p program, spec sandbo
 	switch name.Kind {
 	case images.KindRegistry:
 		return e.pulled(ctx, d, p, spec.Image)
+	case images.KindDockerfile:
+		return e.built(ctx, d, p, spec)
 	default:
 		return e.loaded(ctx, d, p, spec)
 	}
