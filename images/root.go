@@ -23,6 +23,7 @@ type Root struct {
 	Digest   string // "sha256:..."
 	Path     string // PATH of the image, or empty
 	Userland string // PRETTY_NAME of its os-release, or empty
+	Product  bool   // it is of the artifact set
 
 	lease   *os.File
 	discard func() error // for what is not kept
@@ -65,7 +66,7 @@ func (s *Store) Open(ctx context.Context, req Request) (_ *Root, err error) {
 		r, err := openRoot(at, src.digest)
 		if err == nil {
 			r.lease = lease
-			if src.once {
+			if r.Product = src.once; src.once {
 				r.discard = func() error { return s.discard(dir, key) }
 			}
 			return r, nil

@@ -19,6 +19,7 @@ import (
 // Found is an image of this machine, for a daemon that is to load it.
 type Found struct {
 	Digest string // "sha256:..."
+	Once   bool   // not worth keeping: the next run of the product has another
 
 	ref    string
 	store  *Store
@@ -32,7 +33,7 @@ func (s *Store) Find(ctx context.Context, req Request) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Found{Digest: src.digest, ref: req.Name, store: s, source: src}
+	f := &Found{Digest: src.digest, Once: src.once, ref: req.Name, store: s, source: src}
 	if err := s.settled(req, src); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -67,6 +67,8 @@ func (s *Store) find(ctx context.Context, req Request) (*source, error) {
 		return s.findArchive(ctx, req.Name, file)
 	case KindDockerfile:
 		return s.findBuilt(ctx, req)
+	case KindArtifact:
+		return s.findProduct(ctx, n, req)
 	}
 	return nil, invalidName("the image %q has no root filesystem of its own", req.Name)
 }

@@ -77,6 +77,7 @@ type Info struct {
 	Image         string
 	ImageDigest   string            // "sha256:..."; empty for "host"
 	Userland      string            // PRETTY_NAME of the box's os-release, or empty
+	Product       bool              // the image is of the artifact set: no program in it is trusted
 	Path          string            // PATH of the image
 	Limits        map[string]string // how each limit is kept: "2GiB enforced", "2GiB supervised", "unavailable: why"
 }

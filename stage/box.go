@@ -59,7 +59,7 @@ func (r *run) start(ctx context.Context) error {
 		Hidden: []string{r.repo.Root(), r.ticket.Worktree},
 		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
 	})
-	if err != nil {
+	if err = r.productImage(err); err != nil {
 		return fmt.Errorf("starting the box: %w", err)
 	}
 	r.box = box
@@ -102,7 +102,7 @@ func (r *run) install(ctx context.Context) error {
 	defer cancel()
 	dirs, names := artifact.Programs(r.record.Subject.Manifest)
 	res, err := install.Run(ctx, r.box, install.Request{
-		Commands: r.req.Config.Validate.Install, Manifest: r.record.Subject.Manifest, Path: dirs,
+		Commands: r.req.Config.Validate.Install, Manifest: r.installed(), Path: dirs,
 		Timeout: time.Until(r.deadline), Transcript: r.transcript(), Ran: r.ran,
 	})
 	if err != nil {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
+	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -32,4 +35,31 @@ func TestImageIsLookedAtBeforeTheBuild(t *testing.T) {
 	}
 	k.req.Config.Validate.Image = "oci:" + filepath.Join(filepath.Dir(link), "elsewhere") // the engine's to tell
 	k.run(verdict.Clear)
+}
+
+// inside is an agent that lives in the box.
+type inside struct{ scripted }
+
+func (inside) Trust() validator.Trust { return validator.Inside }
+
+// A product that is an image is judged from outside; what is wrong with the image is the product's fault.
+func TestProductThatIsAnImage(t *testing.T) {
+	k := newKit(t, inside{allMet})
+	k.req.Config.Validate.Image = "artifact:dist/tool"
+	if res := k.run(verdict.Error); res.Failure.Code != "image_of_product" {
+		t.Errorf("%+v", res.Failure)
+	}
+	k.req.Agents = []validator.Agent{scripted(allMet)}
+	for code, reason := range map[string]verdict.Reason{
+		"image_not_found": verdict.ArtifactMissing, "image_unsafe": verdict.ArtifactUnsafe, "image_too_large": verdict.ArtifactTooLarge,
+	} {
+		k.req.Engine = &sandboxtest.Fake{StartError: fault.Envf(code, []string{"hint"}, "wrong")}
+		if res := k.run(verdict.Refused); len(res.Refusals) != 1 || res.Refusals[0].Reason != reason {
+			t.Errorf("%s: %+v", code, res.Refusals)
+		}
+	}
+	k.req.Engine = &sandboxtest.Fake{StartError: fault.Envf("no_space", []string{"hint"}, "full")}
+	if res := k.run(verdict.Error); res.Failure.Code != "no_space" {
+		t.Errorf("%+v", res.Failure)
+	}
 }

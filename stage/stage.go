@@ -179,7 +179,7 @@ func (r *run) all(ctx context.Context, steps []step) error {
 		case err == nil:
 		case r.ticket != nil && r.box == nil && verdict.IsRefusal(err):
 			refused = append(refused, err)
-			if s.name == stepBuild || s.name == stepCollect || s.name == stepMaterialise {
+			if s.name != stepResolve && s.name != stepConfig && s.name != stepContract {
 				return errors.Join(refused...)
 			}
 		default:

@@ -17,6 +17,7 @@ import (
 // Box is a sandbox.Sandbox. Its fields are set before it is used.
 type Box struct {
 	Path     string                  // Info().Path
+	Product  bool                    // Info().Product
 	Programs map[string]string       // what LookPath finds, by name
 	Files    map[string]sandbox.File // what Observe finds at an absolute path
 	Play     func(c *Call) sandbox.Exit
@@ -74,7 +75,7 @@ func Died(cause sandbox.Cause, signal string) sandbox.Exit {
 }
 
 // Info does as sandbox.Sandbox says.
-func (b *Box) Info() sandbox.Info { return sandbox.Info{Engine: "script", Path: b.Path} }
+func (b *Box) Info() sandbox.Info { return sandbox.Info{Engine: "script", Path: b.Path, Product: b.Product} }
 
 // Inputs finds nothing.
 func (b *Box) Inputs(context.Context, int64) ([]sandbox.File, error) { return nil, nil }

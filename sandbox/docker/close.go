@@ -2,11 +2,13 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	imagetypes "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -64,7 +66,7 @@ func (b *box) close() error {
 	case <-ended:
 	case <-failed: // whatever it was, what counts is whether the container can be removed
 	}
-	return b.daemon.remove(context.Background(), b.id, false)
+	return errors.Join(b.daemon.remove(context.Background(), b.id, false), b.daemon.removeImage(context.Background(), b.image))
 }
 
 // discard removes what a start that did not succeed may have left.
@@ -72,7 +74,23 @@ func (b *box) discard(ctx context.Context) error {
 	if b.stream != nil {
 		_ = b.stream.Close()
 	}
-	return b.daemon.remove(context.WithoutCancel(ctx), b.name, b.unsure)
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(b.daemon.remove(ctx, b.name, b.unsure), b.daemon.removeImage(ctx, b.image))
+}
+
+// removeImage removes an image of ours, unless another box uses it.
+func (d *daemon) removeImage(ctx context.Context, image string) error {
+	if image == "" {
+		return nil
+	}
+	err := d.call(ctx, callLimit, "removing the image "+image, func(ctx context.Context) error {
+		_, err := d.ImageRemove(ctx, image, imagetypes.RemoveOptions{PruneChildren: true})
+		return err
+	})
+	if cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // remove removes a container, running or not, and tries again for a while. One that is not there is removed; with

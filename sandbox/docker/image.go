@@ -29,6 +29,7 @@ type userland struct {
 	volumes []string // paths that the image asks volumes for
 	mounts  []mount.Mount
 	found   image.InspectResponse
+	product bool                        // of the artifact set: it is removed with its box
 	prepare func(context.Context) error // makes the image if it is not there
 }
 

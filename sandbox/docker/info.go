@@ -28,7 +28,7 @@ func (b *box) info(ctx context.Context, spec sandbox.Spec, u *userland) (sandbox
 	}
 	return sandbox.Info{
 		Engine: Name, EngineVersion: about.ServerVersion,
-		Image: spec.Image, ImageDigest: u.digest, Userland: u.name, Path: u.path,
+		Image: spec.Image, ImageDigest: u.digest, Userland: u.name, Product: u.product, Path: u.path,
 		Limits: limits(spec.Limits, seen.HostConfig.Resources, b.warnings),
 	}, nil
 }

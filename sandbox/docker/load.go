@@ -50,7 +50,7 @@ func (e *engine) loaded(ctx context.Context, d *daemon, p program, spec sandbox.
 	if err != nil {
 		return nil, err
 	}
-	u.digest = found.Digest
+	u.digest, u.product = found.Digest, found.Once
 	u.prepare = func(ctx context.Context) error { // swept in the meantime
 		again, err := e.store(p.arch).Find(ctx, req)
 		if err != nil {

@@ -148,3 +148,39 @@ func TestImagesThatAreNoneOfThisMachine(t *testing.T) {
 		wantFault(t, err, code)
 	}
 }
+
+// A product that is an image is a root filesystem, and gone from the daemon when its box is.
+func TestProductThatIsAnImage(t *testing.T) {
+	e := testEngine(t)
+	e.options.ImageDir = filepath.Join(t.TempDir(), "images")
+	program, err := os.ReadFile("/bin/busybox")
+	testengine.Require(t, Name, err, "install busybox-static")
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/sh", Mode: 0o755, Size: int64(len(program))})
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec(t, "artifact:app.tar")
+	if err := os.WriteFile(filepath.Join(spec.Input, "artifact/app.tar"), out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box := start(t, e, spec)
+	if out, exit := sh(t, box, "echo works"); out != "works\n" || exit.Code != 0 || !box.Info().Product {
+		t.Errorf("it printed %q, %s: %+v", out, exit, box.Info())
+	}
+	tag := loadedName + ":" + strings.TrimPrefix(box.Info().ImageDigest, "sha256:")[:32]
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.daemon.ImageInspect(t.Context(), tag); err == nil {
+		t.Error("its image is left")
+		forget(t, e.daemon, tag)
+	}
+}

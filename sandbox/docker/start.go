@@ -24,7 +24,8 @@ type box struct {
 	daemon   *daemon
 	name     string
 	id       string
-	unsure   bool // the answer to making it was lost: there may be a container, or will be in a moment
+	unsure   bool   // the answer to making it was lost: there may be a container, or will be in a moment
+	image    string // what is removed with the box; empty: nothing
 	stream   *stream
 	warnings []string // of the daemon when it was made
 }
@@ -51,6 +52,9 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox,
 		return nil, err
 	}
 	b := &box{daemon: d, name: "trkr-validate-" + strings.ToLower(rand.Text()[:16])}
+	if u.product {
+		b.image = u.image
+	}
 	box, err := b.boot(ctx, spec, u, p)
 	if err != nil {
 		return nil, errors.Join(err, b.discard(ctx))

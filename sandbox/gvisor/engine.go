@@ -96,6 +96,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 		Image:         spec.Image,
 		ImageDigest:   u.digest,
 		Userland:      u.name,
+		Product:       u.product,
 		Path:          u.path,
 		Limits:        limitTexts(spec.Limits, cpuText),
 	})

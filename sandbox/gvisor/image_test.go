@@ -134,6 +134,27 @@ func TestRegistryBox(t *testing.T) {
 	wantFault(t, err, "image_not_found")
 }
 
+// A product that is an image is a root filesystem, and gone when its box is.
+func TestProductThatIsAnImage(t *testing.T) {
+	e, spec := newEngine(t), newSpec(t)
+	layers, err := busyboxImage(t).Layers()
+	must(t, err)
+	r, err := layers[0].Uncompressed()
+	must(t, err)
+	data, err := io.ReadAll(r)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(spec.Input, "artifact/app.tar"), data, 0o644))
+	spec.Image = "artifact:app.tar"
+	box := start(t, e, spec)
+	if out, exit := sh(t, box, "/validate/artifact/hello"); out != "hello\n" || exit.Code != 0 || !box.Info().Product {
+		t.Errorf("it printed %q, %s: %+v", out, exit, box.Info())
+	}
+	must(t, box.Close())
+	if entries, err := os.ReadDir(e.options.ImageDir); err != nil || len(entries) != 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
 // The names that are none, and folders of this machine beside an image, are told before anything starts.
 func TestRefusedImages(t *testing.T) {
 	e := newEngine(t)

@@ -19,11 +19,12 @@ const (
 
 // userland is what a box's root filesystem is.
 type userland struct {
-	image  *images.Root // nil: the host's
-	host   images.Host  // of the image "host"
-	path   string       // PATH
-	name   string
-	digest string
+	image   *images.Root // nil: the host's
+	host    images.Host  // of the image "host"
+	path    string       // PATH
+	name    string
+	digest  string
+	product bool // the image is of the artifact set
 }
 
 // userland finds the root filesystem that a box is to have. The caller closes it.
@@ -43,7 +44,7 @@ func (e *engine) userland(ctx context.Context, spec sandbox.Spec) (*userland, er
 	if err != nil {
 		return nil, err
 	}
-	u := &userland{image: root, path: root.Path, name: root.Userland, digest: root.Digest}
+	u := &userland{image: root, path: root.Path, name: root.Userland, digest: root.Digest, product: root.Product}
 	if u.path == "" {
 		u.path = sandbox.DefaultPath
 	}

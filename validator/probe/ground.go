@@ -107,6 +107,9 @@ func (t *trial) ground(ctx context.Context) (judgement, error) {
 
 // list tells what is below the command's directory, or why that is not known.
 func (t *trial) list(ctx context.Context) (names []string, why string, err error) {
+	if t.product {
+		return nil, "the image is the product, and only a program of its own could list that", nil
+	}
 	s, err := t.own(ctx, listAll, "")
 	if err != nil {
 		return nil, "", err

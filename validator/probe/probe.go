@@ -45,12 +45,13 @@ type checker struct {
 	path    string
 	until   time.Time
 	lookup  lookup
+	product bool // the image is the product: no program in it is trusted
 	report  verdict.Report
 }
 
 // Validate checks one assertion after the other, each in a session of its own, so that none sees what another left.
 func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (verdict.Report, error) {
-	c := &checker{box: box, task: task, options: a.options, until: time.Now().Add(task.Timeout)}
+	c := &checker{box: box, product: box.Info().Product, task: task, options: a.options, until: time.Now().Add(task.Timeout)}
 	c.lookup = lookup{found: map[string]string{}, image: strings.Split(box.Info().Path, ":")}
 	c.path = strings.Join(append(append([]string(nil), task.Path...), box.Info().Path), ":")
 	trees := make([]*Assertion, len(task.Assertions))

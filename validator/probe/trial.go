@@ -122,7 +122,7 @@ func (t *trial) prepare(ctx context.Context, c Command) (judgement, error) {
 	if !e.exit.Exited() || e.exit.Code != 0 {
 		return blocked("setup %s did not succeed: %s; %s", name(c), describe(e.exit), show(e.streams(AnyStream))), nil
 	}
-	most, _, found := shown(p, places)
+	most, _, found := t.shown(p, places)
 	t.ran = t.ran || found && most != hidden && p.opaque == ""
 	return met(""), nil
 }
@@ -148,10 +148,15 @@ func (t *trial) find(ctx context.Context, c Command) (plan, []string, judgement,
 	return p, places, met(""), nil
 }
 
+// belongs reports whether a program is the artifact's: where the image is, every one is.
+func (t *trial) belongs(place string) bool {
+	return belongs(place) || t.product && path.IsAbs(place)
+}
+
 // note remembers which of the programs are the artifact's.
 func (t *trial) note(p plan, places []string) {
 	for i, place := range places {
-		if !belongs(place) {
+		if !t.belongs(place) {
 			t.words = append(t.words, p.programs[i].words...)
 		} else if p.opaque == "" {
 			t.mine = append(t.mine, p.programs[i])
@@ -179,6 +184,9 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 	case starts && !t.decoy && len(t.mine) == 0:
 		return s, unverified("%s: only the image's programs were exercised", name(c)), nil
 	}
+	if t.product && (p.argv == nil || len(p.programs) > 1) {
+		return s, unverified("%s: the image is the product, so the shell and every other program beside it would be its own judge: name one program of it, with its arguments", name(c)), nil
+	}
 	if j, err := t.umpire(ctx); err != nil || j.status != verdict.Met {
 		return s, j, err
 	}
@@ -186,7 +194,7 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 		shell: p.argv == nil, wrapped: p.wrapped, simple: p.simple, ran: t.ran, decoys: t.decoy || replaceable(t.mine, t.task.Programs),
 		earlier: t.earlier, replies: map[string]reply{},
 	}
-	s.shows, s.least, s.direct = shown(p, places)
+	s.shows, s.least, s.direct = t.shown(p, places)
 	own, paths, listing := t.needs(s)
 	if s.before, err = t.files(ctx, paths); err != nil {
 		return s, judgement{}, err
@@ -265,11 +273,11 @@ func (t *trial) umpire(ctx context.Context) (judgement, error) {
 // shown tells what the command's end says about the artifact's programs in it: about the one that it says most of, and
 // the one that it says least of. Where none is found, the artifact ran in the setup only, and the command is a look at
 // what that left, by programs that are trusted.
-func shown(p plan, places []string) (most, least shows, found bool) {
+func (t *trial) shown(p plan, places []string) (most, least shows, found bool) {
 	most, least = hidden, always
 	looks := always
 	for i, prog := range p.programs {
-		if belongs(places[i]) {
+		if t.belongs(places[i]) {
 			most, least, found = max(most, prog.shows), min(least, prog.shows), true
 		}
 		if prog.shows == ifZero {
