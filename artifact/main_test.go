@@ -130,7 +130,7 @@ func refused(t testing.TB, o Options, want ...verdict.Reason) []*verdict.Refusal
 // reasonsOf takes a joined error apart; anything in it that is no refusal is fatal.
 func reasonsOf(t testing.TB, err error) []*verdict.Refusal {
 	t.Helper()
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are wanted, not one of them
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the parts are wanted, not one of them
 		var rs []*verdict.Refusal
 		for _, e := range joined.Unwrap() {
 			rs = append(rs, reasonsOf(t, e)...)

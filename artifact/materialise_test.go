@@ -250,7 +250,8 @@ func TestPrograms(t *testing.T) {
 		return verdict.Entry{Path: path, Type: "link", Mode: 0o777, Target: target}
 	}
 	dirs, names := Programs([]verdict.Entry{
-		{Path: "dist", Type: "dir", Mode: 0o755}, file("dist/app", 0o755), file("dist/app.md", 0o644), file("dist/b c/to\\x0aol", 0o755), file("top", 0o755),
+		{Path: "dist", Type: "dir", Mode: 0o755},
+		file("dist/app", 0o755), file("dist/app.md", 0o644), file("dist/b c/to\\x0aol", 0o755), file("top", 0o755),
 		file("lib/x.so", 0o755), file("lib/x.so.1", 0o755), link("links/app", "../dist/app"), link("links/doc", "../dist/app.md"), link("links/dangling", "x"), link("links/circle", "circle"),
 		link("links2/so", "../lib/x.so"), link("links3/twice", "../links/app"), file("co:lon/x", 0o755),
 	})

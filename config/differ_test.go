@@ -19,8 +19,10 @@ func TestDifferNamesWhatTwoFilesMeanDifferently(t *testing.T) {
 	}{
 		{`{}`, `{"other": {"build": 1}}`, nil},
 		{`{"validate": {"build_timeout": "20m", "agent": "probe", "artifacts": []}}`, `{"validate": {"build_timeout": "1200s", "agent": ["probe"]}}`, nil},
-		{`{"validate": {"build": "make"}}`, `{"validate": {"build": "make all", "limits": {"cpus": 3}}, "ticket": {"base": "x"}}`,
-			[]string{"ticket.base", "validate.build", "validate.limits.cpus"}},
+		{
+			`{"validate": {"build": "make"}}`, `{"validate": {"build": "make all", "limits": {"cpus": 3}}, "ticket": {"base": "x"}}`,
+			[]string{"ticket.base", "validate.build", "validate.limits.cpus"},
+		},
 		{`{"validate": {"artifacts": ["a", "b"]}}`, `{"validate": {"artifacts": ["b", "a"]}}`, []string{"validate.artifacts"}},
 	} {
 		if got := Differ(parse(c.a), parse(c.b)); !slices.Equal(got, c.want) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,7 +109,7 @@ func (r *run) install(ctx context.Context) error {
 	if err != nil {
 		return r.cutShort(ctx, stepInstall, verdict.Report{}, err)
 	}
-	r.path, r.programs = append(dirs, res.Path...), append(names, res.Programs...)
+	r.path, r.programs = slices.Concat(dirs, res.Path), slices.Concat(names, res.Programs)
 	if res.Failure != nil {
 		r.notInstalled = r.redact.String(res.Failure.Evidence())
 		r.reports = append(r.reports, verdict.AgentReport{Agent: stepInstall, Report: notInstalled(r.contract, res.Failure)})

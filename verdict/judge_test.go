@@ -171,15 +171,13 @@ func genReport(n int) *rapid.Generator[AgentReport] {
 				r.Criteria = append(r.Criteria, Reported{fmt.Sprintf("VAL-%d", i+1), Met, "seen"})
 			}
 		}
-		for _, l := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Reported {
+		r.Criteria = append(r.Criteria, rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Reported {
 			return Reported{
 				rapid.SampledFrom([]string{"VAL-1", "VAL-2", "VAL-9"}).Draw(t, "id"),
 				rapid.SampledFrom([]Status{Met, Unmet, Blocked, Unverified, "odd"}).Draw(t, "status"),
 				rapid.SampledFrom([]string{"", "seen"}).Draw(t, "evidence"),
 			}
-		}), 0, 1).Draw(t, "extra") {
-			r.Criteria = append(r.Criteria, l)
-		}
+		}), 0, 1).Draw(t, "extra")...)
 		r.Verdicts = rapid.SampledFrom([][]string{{"CLEAR"}, {"CLEAR"}, {"CLEAR"}, nil, {"BLOCKING"}, {"CLEAR", "CLEAR"}, {"odd"}}).Draw(t, "verdicts")
 		r.Findings = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Finding {
 			return Finding{Severity: rapid.SampledFrom([]Severity{SeverityNote, SeverityBlocking}).Draw(t, "severity"), Text: "x"}

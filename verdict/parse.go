@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -25,7 +26,7 @@ func ParseReport(r io.Reader, c contract.Contract) (Report, error) {
 		p.line(line, cut)
 	}
 	report := p.finish()
-	if lines.err != io.EOF {
+	if !errors.Is(lines.err, io.EOF) {
 		return report, lines.err
 	}
 	return report, nil

@@ -4,7 +4,7 @@ import "errors"
 
 // Refusals gathers every refusal in err's tree, in order; nil where there is none.
 func Refusals(err error) []Refusal {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // this walks the tree itself
 	case nil:
 		return nil
 	case *Refusal:
@@ -22,7 +22,7 @@ func Refusals(err error) []Refusal {
 
 // IsRefusal reports whether err is refusals and nothing else; anything else in its tree is the environment's.
 func IsRefusal(err error) bool {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // likewise
 	case nil:
 		return false
 	case *Refusal:

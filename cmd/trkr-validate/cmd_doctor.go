@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ func (a *app) doctor(ctx context.Context, engine string) error {
 		asked = []sandbox.Engine{one}
 	}
 	boxes, usable := examineEngines(ctx, asked)
-	all := append(boxes, a.examineGit(ctx))
+	all := append(slices.Clip(boxes), a.examineGit(ctx))
 	if u, ok := examineUserNamespaces("/proc/sys"); ok {
 		all = append(all, u)
 	}

@@ -164,7 +164,7 @@ func (l *live) draw(above []byte) {
 		fmt.Fprintln(&b, line)
 	}
 	l.drawn = now
-	io.WriteString(l.to, b.String()) // progress that cannot be shown is no reason to stop
+	_, _ = io.WriteString(l.to, b.String()) // progress that cannot be shown is no reason to stop
 }
 
 // Close takes the lines away: the results say it better.

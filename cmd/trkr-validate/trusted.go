@@ -39,10 +39,13 @@ func (a *app) settingsFor(cmd *cobra.Command, o ticketOptions, issue string) (se
 		g.query.Worktree = a.path(o.worktree)
 	}
 	if a.config != "" {
-		inside := false
-		if g.path, inside = repo.Inside(a.path(a.config)); !inside && a.configRef == "" {
+		var inside bool
+		g.path, inside = repo.Inside(a.path(a.config))
+		switch {
+		case inside:
+		case a.configRef == "":
 			return a.settings(cmd)
-		} else if !inside {
+		default:
 			return settings{}, fault.Usagef("usage", []string{"name a file of the checkout"}, "--config-ref reads --config from a commit, and %q lies outside of the repository", a.config)
 		}
 	}
@@ -102,11 +105,12 @@ func (g *ground) findBase(ctx context.Context) error {
 // committed makes settings of the file at a commit, or of none where that has none.
 func (g *ground) committed(ctx context.Context, commit string) (settings, error) {
 	data, err := g.repo.File(ctx, commit, g.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return g.layer(g.cmd, config.File{})
-	} else if errors.Is(err, ticket.ErrNotRegular) {
+	case errors.Is(err, ticket.ErrNotRegular):
 		return settings{}, fault.Usage("config_unreadable", err)
-	} else if err != nil {
+	case err != nil:
 		return settings{}, err
 	}
 	file, err := config.Parse(short(commit)+":"+g.path, data)

@@ -73,7 +73,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	res := Result{Code: r.Code, Signal: r.Signal, Leftovers: r.Leftovers, Elapsed: r.Elapsed}
 	switch {
 	case child.err != nil || r.err != nil:
-		err = fmt.Errorf("%w: its supervisor is gone (%v)", ErrSupervision, errors.Join(child.err, r.err))
+		err = fmt.Errorf("%w: its supervisor is gone (%w)", ErrSupervision, errors.Join(child.err, r.err))
 		if len(survivors) > 0 {
 			err = fmt.Errorf("%w; could not kill %s", err, strings.Join(survivors, ", "))
 		}

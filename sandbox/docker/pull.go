@@ -39,7 +39,7 @@ func (d *daemon) pull(ctx context.Context, name reference.Named, platform string
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("pulling the image %q: %w", ref, ctx.Err())
-	case context.Cause(within) == silent:
+	case errors.Is(context.Cause(within), silent):
 		err = silent
 	case client.IsErrConnectionFailed(err):
 		return fault.Envf("docker_unreachable", restartHints(), "pulling the image %q: %w", ref, err)

@@ -46,17 +46,32 @@ func startError(err error, said string) error {
 		words []string
 		hints []string
 	}{
-		{"no_space", []string{"no space left on device", "disk quota exceeded"},
-			[]string{"free some space, or set TMPDIR to a directory on another disk"}},
-		{"too_many_processes", []string{"resource temporarily unavailable", "errno=11"},
-			[]string{"this user may start no more processes: raise the limit (ulimit -u, pids.max), or end others"}},
+		{
+			"no_space",
+			[]string{"no space left on device", "disk quota exceeded"},
+			[]string{"free some space, or set TMPDIR to a directory on another disk"},
+		},
+		{
+			"too_many_processes",
+			[]string{"resource temporarily unavailable", "errno=11"},
+			[]string{"this user may start no more processes: raise the limit (ulimit -u, pids.max), or end others"},
+		},
 		{"too_many_files", []string{"too many open files"}, []string{"raise the limit of open files: ulimit -n"}},
-		{"ptrace_forbidden", []string{"ptrace"},
-			[]string{"in a container: add the capability SYS_PTRACE or use a seccomp profile that allows ptrace", "or use --engine docker"}},
-		{"mount_forbidden", []string{"error mounting", "mounting", "pivot_root", "pivot root"},
-			[]string{"something forbids mounts in a new mount namespace: look for a security module (dmesg), or for a container that masks /proc", "or use --engine docker"}},
-		{"seccomp_forbidden", []string{"seccomp"},
-			[]string{"gvisor must be able to install seccomp filters: look for a kernel or a container that forbids them", "or use --engine docker"}},
+		{
+			"ptrace_forbidden",
+			[]string{"ptrace"},
+			[]string{"in a container: add the capability SYS_PTRACE or use a seccomp profile that allows ptrace", "or use --engine docker"},
+		},
+		{
+			"mount_forbidden",
+			[]string{"error mounting", "mounting", "pivot_root", "pivot root"},
+			[]string{"something forbids mounts in a new mount namespace: look for a security module (dmesg), or for a container that masks /proc", "or use --engine docker"},
+		},
+		{
+			"seccomp_forbidden",
+			[]string{"seccomp"},
+			[]string{"gvisor must be able to install seccomp filters: look for a kernel or a container that forbids them", "or use --engine docker"},
+		},
 	} {
 		for _, w := range known.words {
 			if strings.Contains(strings.ToLower(text), w) {

@@ -92,7 +92,7 @@ func (f *Fake) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	go func() {
 		defer close(b.served)
 		defer server.Close()
-		initd.Serve(server, g) //nolint:errcheck // the program sees the stream break
+		initd.Serve(server, g) // the program sees the stream break
 	}()
 	limits := map[string]string{}
 	for _, l := range []string{"memory", "cpus", "pids", "tmp"} {

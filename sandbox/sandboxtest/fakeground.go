@@ -186,14 +186,14 @@ func (g *fakeGround) Kill(id initd.Identity) error {
 			defer g.mu.Unlock()
 			for _, pgid := range g.groups[id.UID] {
 				if runtime.GOOS != "linux" { // no marks are to be seen there
-					syscall.Kill(-pgid, syscall.SIGKILL) //nolint:errcheck // gone
+					syscall.Kill(-pgid, syscall.SIGKILL) // gone
 				}
 			}
 			delete(g.groups, id.UID)
 			return nil
 		}
 		for _, pid := range left {
-			syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // gone
+			syscall.Kill(pid, syscall.SIGKILL) // gone
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d processes of a fake session do not end", len(left))

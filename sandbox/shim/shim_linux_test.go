@@ -77,8 +77,10 @@ func TestShellInATerminal(t *testing.T) {
 func TestCloseRemovesAll(t *testing.T) {
 	box := start(t)
 	a, b := open(t, box), open(t, box)
-	run(t, a, sandbox.Command{Args: []string{"/bin/sh", "-c",
-		"mkdir -p d/e/f /tmp/x/y /dev/shm/z; echo > d/e/f/g; chmod 0 d/e d; chmod 0 /tmp/x/y; echo > /tmp/.hidden; mkdir -m 1777 /tmp/open; ln -s /validate /tmp/link"}})
+	run(t, a, sandbox.Command{Args: []string{
+		"/bin/sh", "-c",
+		"mkdir -p d/e/f /tmp/x/y /dev/shm/z; echo > d/e/f/g; chmod 0 d/e d; chmod 0 /tmp/x/y; echo > /tmp/.hidden; mkdir -m 1777 /tmp/open; ln -s /validate /tmp/link",
+	}})
 	run(t, b, sandbox.Command{Args: []string{"/bin/sh", "-c", "echo > /tmp/open/of-b; echo > /tmp/b"}})
 	if err := b.Close(); err != nil {
 		t.Error(err)

@@ -187,7 +187,7 @@ func (b *box) Close(id Identity, d Dirs) error {
 	defer p.Stdout.Close()
 	words := make(chan string, 1)
 	go func() {
-		said, _ := io.ReadAll(io.LimitReader(p.Stderr, 300)) //nolint:errcheck // what came counts
+		said, _ := io.ReadAll(io.LimitReader(p.Stderr, 300)) // what came counts
 		p.Stderr.Close()
 		words <- strings.TrimSpace(string(said))
 	}()

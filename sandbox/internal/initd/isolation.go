@@ -31,7 +31,7 @@ func isolation(out io.Writer) error {
 		}
 		return "cannot be seen"
 	}
-	groups, _ := os.Getgroups() //nolint:errcheck // none
+	groups, _ := os.Getgroups() // none
 	facts := []wire.Fact{
 		{Key: "uid", Value: fmt.Sprint(os.Getuid())},
 		{Key: "gid", Value: fmt.Sprint(os.Getgid())},

@@ -182,7 +182,7 @@ func (s *server) finish(st net.Conn, in *wire.Reader, r *run, p *Process, starte
 	close(stop)
 	for _, f := range []*os.File{p.Stdout, p.Stderr} {
 		if f != nil {
-			f.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a file without deadlines ends by itself: its writers are dead
+			f.SetReadDeadline(time.Unix(1, 0)) // a file without deadlines ends by itself: its writers are dead
 		}
 	}
 	pumps.Wait()
@@ -304,7 +304,7 @@ func readNow(f *os.File, p []byte) int {
 	c.Control(func(fd uintptr) { //nolint:errcheck // a closed file has nothing
 		for {
 			n, err = syscall.Read(int(fd), p)
-			if err != syscall.EINTR {
+			if !errors.Is(err, syscall.EINTR) {
 				return
 			}
 		}

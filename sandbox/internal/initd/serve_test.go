@@ -48,6 +48,7 @@ func (stub) Look(_ string, params io.Reader, out io.Writer) error {
 	}
 	return err
 }
+
 func (s *stub) Count() Counters {
 	defer func() { s.count.OOM *= 2; s.count.Pids *= 2 }()
 	return s.count

@@ -57,7 +57,7 @@ func dial(address string, until time.Time) (net.Conn, error) {
 
 func exchange(conn net.Conn, t *wire.Talk, until time.Time) ([]byte, error) {
 	defer conn.Close()
-	conn.SetDeadline(until)         //nolint:errcheck // a connection that has no deadline has no other end either: reading fails
+	conn.SetDeadline(until)         // a connection that has no deadline has no other end either: reading fails
 	_, err := conn.Write(t.Request) // one that answers before it has read all is answered all the same
 	data, readErr := io.ReadAll(io.LimitReader(conn, t.Most))
 	if len(data) == 0 {

@@ -35,8 +35,11 @@ func TestMissed(t *testing.T) {
 		since time.Duration
 		want  bool
 	}{
-		{tasks{}, 0, true}, {tasks{processes: 1}, 0, false}, {tasks{missed: true}, 0, false},
-		{tasks{missed: true}, 2 * missedWithin, true}, {tasks{processes: 1}, 2 * missedWithin, false},
+		{tasks{}, 0, true},
+		{tasks{processes: 1}, 0, false},
+		{tasks{missed: true}, 0, false},
+		{tasks{missed: true}, 2 * missedWithin, true},
+		{tasks{processes: 1}, 2 * missedWithin, false},
 	} {
 		if got := c.gone(c.since); got != c.want {
 			t.Errorf("%+v", c)
