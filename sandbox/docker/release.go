@@ -4,24 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
-	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/shim"
 )
 
 // releaseLimit is far above what an os-release file holds.
 const releaseLimit = 16 << 10
 
 // release is how the system in the box calls itself; empty where it does not.
-func release(ctx context.Context, box sandbox.Sandbox) (string, error) {
-	session, err := box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleSubject})
+func release(ctx context.Context, box *shim.Client) (string, error) {
+	files, err := box.Observe(ctx, releaseLimit, "/etc/os-release", "/usr/lib/os-release")
 	if err != nil {
-		return "", err
-	}
-	files, err := session.Observe(ctx, releaseLimit, "/etc/os-release", "/usr/lib/os-release")
-	if err = errors.Join(err, session.Close()); err != nil {
 		return "", err
 	}
 	for _, f := range files {

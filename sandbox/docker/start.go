@@ -117,29 +117,32 @@ func (b *box) boot(ctx context.Context, spec sandbox.Spec, u *userland, p progra
 	if err != nil {
 		return nil, startFault(err)
 	}
-	info, err := b.info(ctx, spec, u)
-	if err != nil {
-		return nil, err
-	}
-	box, err := shim.Connect(ctx, b.stream, shim.Box{Info: info, Spec: spec, Lost: b.lost, Close: b.close})
+	seen := make(chan struct{})
+	var info sandbox.Info
+	var unseen error
+	go func() { // beside the init's start
+		defer close(seen)
+		info, unseen = b.info(ctx, spec, u)
+	}()
+	box, err := shim.Connect(ctx, b.stream, shim.Box{Info: sandbox.Info{Path: u.path}, Spec: spec, Lost: b.lost, Close: b.close})
+	<-seen
 	if err != nil {
 		return nil, b.explain(ctx, err)
 	}
-	if spec.Image == hostImage {
+	if err = unseen; err == nil && spec.Image == hostImage {
 		err = b.daemon.proveLocal(ctx, box, u.mounts)
-	} else {
+	} else if err == nil {
 		info.Userland, err = release(ctx, box)
-		box = &described{box, info}
 	}
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	return box, nil
+	return &described{box, info}, nil
 }
 
 // described is a box of which more is known than when its init was connected to.
 type described struct {
-	sandbox.Sandbox
+	*shim.Client
 	info sandbox.Info
 }
 

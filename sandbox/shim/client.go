@@ -37,13 +37,13 @@ type Box struct {
 // Connect speaks to the init of a box over its stdio. rw.Close must end a Read and a Write that hang. Connect returns
 // when the init has answered, or with an error when ctx ends or the box is gone; then rw is closed, and the engine
 // ends the box itself: Box.Close has not been called.
-func Connect(ctx context.Context, rw io.ReadWriteCloser, b Box) (sandbox.Sandbox, error) {
+func Connect(ctx context.Context, rw io.ReadWriteCloser, b Box) (*Client, error) {
 	mux, err := wire.Program(rw)
 	if err != nil {
 		rw.Close()
 		return nil, fmt.Errorf("speaking to the init: %w", err)
 	}
-	c := &client{box: b, mux: mux, gone: make(chan struct{}), sessions: map[*session]struct{}{}}
+	c := &Client{box: b, mux: mux, gone: make(chan struct{}), sessions: map[*session]struct{}{}}
 	if err := c.hello(ctx); err != nil {
 		mux.Close()
 		if ctx.Err() != nil {
@@ -58,7 +58,8 @@ func Connect(ctx context.Context, rw io.ReadWriteCloser, b Box) (sandbox.Sandbox
 	return c, nil
 }
 
-type client struct {
+// Client is a box as its init shows it.
+type Client struct {
 	box   Box
 	mux   *yamux.Session
 	first net.Conn // heartbeats in, kills and resizes out
@@ -81,7 +82,7 @@ type mismatchError struct{ text string }
 
 func (e *mismatchError) Error() string { return e.text }
 
-func (c *client) hello(ctx context.Context) error {
+func (c *Client) hello(ctx context.Context) error {
 	st, err := c.mux.Open()
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (c *client) hello(ctx context.Context) error {
 }
 
 // listen takes heartbeats until they stop.
-func (c *client) listen() {
+func (c *Client) listen() {
 	r := wire.NewReader(c.first)
 	for {
 		c.first.SetReadDeadline(time.Now().Add(silence))
@@ -132,7 +133,7 @@ func (c *client) listen() {
 }
 
 // lose makes every pending and later call fail with what the engine says, else with err.
-func (c *client) lose(err error) {
+func (c *Client) lose(err error) {
 	c.losing.Do(func() {
 		c.lost = c.ask(err)
 		c.mu.Lock()
@@ -145,7 +146,7 @@ func (c *client) lose(err error) {
 }
 
 // end is lose for a box that we close ourselves: the engine need not be asked.
-func (c *client) end() {
+func (c *Client) end() {
 	c.losing.Do(func() {
 		c.lost = &sandbox.LostError{Cause: sandbox.CauseKilled, Detail: "the box was closed"}
 		close(c.gone)
@@ -153,7 +154,7 @@ func (c *client) end() {
 	<-c.gone
 }
 
-func (c *client) ask(err error) *sandbox.LostError {
+func (c *Client) ask(err error) *sandbox.LostError {
 	detail := "the connection to its init broke"
 	if !errors.Is(err, io.EOF) && !errors.Is(err, yamux.ErrConnectionReset) && !errors.Is(err, yamux.ErrSessionShutdown) {
 		detail = short(err.Error())
@@ -178,14 +179,14 @@ func (c *client) ask(err error) *sandbox.LostError {
 }
 
 // failed is the error of a call whose stream broke.
-func (c *client) failed(err error) error {
+func (c *Client) failed(err error) error {
 	c.lose(err)
 	return c.lost
 }
 
-func (c *client) Info() sandbox.Info { return c.box.Info }
+func (c *Client) Info() sandbox.Info { return c.box.Info }
 
-func (c *client) Close() error {
+func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.end()
 		c.mux.Close()
@@ -198,7 +199,7 @@ func (c *client) Close() error {
 }
 
 // call opens a stream and sends a request. ctx bounds nothing after that.
-func (c *client) call(ctx context.Context, req wire.Request) (net.Conn, error) {
+func (c *Client) call(ctx context.Context, req wire.Request) (net.Conn, error) {
 	select {
 	case <-c.gone:
 		return nil, c.lost
@@ -222,7 +223,7 @@ func (c *client) call(ctx context.Context, req wire.Request) (net.Conn, error) {
 }
 
 // ask1 is a call with one message as its answer, which comes within a time that no command of the subject decides.
-func (c *client) ask1(ctx context.Context, within time.Duration, req wire.Request, answer any) error {
+func (c *Client) ask1(ctx context.Context, within time.Duration, req wire.Request, answer any) error {
 	st, err := c.call(ctx, req)
 	if err != nil {
 		return err
@@ -245,7 +246,7 @@ func (c *client) ask1(ctx context.Context, within time.Duration, req wire.Reques
 }
 
 // tell sends a kill or a resize. A box that takes none is noticed elsewhere.
-func (c *client) tell(k wire.Kind, v any) {
+func (c *Client) tell(k wire.Kind, v any) {
 	c.out.Lock()
 	defer c.out.Unlock()
 	c.first.SetWriteDeadline(time.Now().Add(grace))

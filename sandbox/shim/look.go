@@ -21,7 +21,7 @@ const (
 	helperTime = 2 * time.Minute // for looks that read little
 )
 
-func (c *client) Inputs(ctx context.Context, full int64) ([]sandbox.File, error) {
+func (c *Client) Inputs(ctx context.Context, full int64) ([]sandbox.File, error) {
 	var files []sandbox.File
 	err := c.help(ctx, 0, wire.HelperInputs, wire.Params{Full: full}, maxNames, 0, func(r *wire.Reader) error {
 		f, err := readFile(r, 0)
@@ -40,7 +40,7 @@ func (c *client) Inputs(ctx context.Context, full int64) ([]sandbox.File, error)
 	return files, nil
 }
 
-func (c *client) Isolation(ctx context.Context) (map[string]string, error) {
+func (c *Client) Isolation(ctx context.Context) (map[string]string, error) {
 	facts := map[string]string{}
 	err := c.help(ctx, 0, wire.HelperIsolation, wire.Params{}, maxFacts*wire.MaxAnswer, helperTime, func(r *wire.Reader) error {
 		var f wire.Fact
@@ -59,13 +59,23 @@ func (c *client) Isolation(ctx context.Context) (map[string]string, error) {
 	return facts, nil
 }
 
+// Observe looks at files that the box was made with, for engines: whoever looks follows no link, and before the first
+// command there is nothing of the subject's. Bounds and answers are those of Session.Observe.
+func (c *Client) Observe(ctx context.Context, content int64, paths ...string) ([]sandbox.File, error) {
+	return c.observe(ctx, 0, "/", content, paths)
+}
+
 func (s *session) Observe(ctx context.Context, content int64, paths ...string) ([]sandbox.File, error) {
+	return s.c.observe(ctx, s.id, s.dir, content, paths)
+}
+
+func (c *Client) observe(ctx context.Context, session uint64, dir string, content int64, paths []string) ([]sandbox.File, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	files := make([]sandbox.File, 0, len(paths))
 	most := int64(len(paths)) * (content + wire.MaxAnswer)
-	err := s.c.help(ctx, s.id, wire.HelperObserve, wire.Params{Content: content, Names: wire.Bytes(paths), Dir: []byte(s.dir)}, most, helperTime,
+	err := c.help(ctx, session, wire.HelperObserve, wire.Params{Content: content, Names: wire.Bytes(paths), Dir: []byte(dir)}, most, helperTime,
 		func(r *wire.Reader) error {
 			f, err := readFile(r, content)
 			if err != nil {
@@ -141,7 +151,7 @@ func readFile(r *wire.Reader, content int64) (sandbox.File, error) {
 // help runs a helper in the box, under the uid of a session or the one that looks, and reads its answer item by item.
 // A helper that ends badly or says what it cannot is an error about the box. It starts where nothing can go away: a
 // command may have removed its session's directory.
-func (c *client) help(ctx context.Context, session uint64, name string, p wire.Params, most int64, timeout time.Duration, item func(*wire.Reader) error) error {
+func (c *Client) help(ctx context.Context, session uint64, name string, p wire.Params, most int64, timeout time.Duration, item func(*wire.Reader) error) error {
 	params, err := json.Marshal(p)
 	if err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 )
 
 type session struct {
-	c         *client
+	c         *Client
 	id        uint64
 	dir, home string
 	closing   sync.Once
 	closeErr  error
 }
 
-func (c *client) Open(ctx context.Context, s sandbox.SessionSpec) (sandbox.Session, error) {
+func (c *Client) Open(ctx context.Context, s sandbox.SessionSpec) (sandbox.Session, error) {
 	var o wire.Opened
 	err := c.ask1(ctx, grace, wire.Request{Op: "open", Open: &wire.Open{
 		Role: string(s.Role), Env: wire.Bytes(s.Env), Decoys: wire.Bytes(s.Decoys), DecoyExit: s.DecoyExit,
@@ -79,7 +79,7 @@ func (s *session) Close() error {
 
 // run is one command in flight.
 type run struct {
-	c              *client
+	c              *Client
 	id             uint64
 	budget         int64 // of output; what is beyond it comes from an init that is not ours
 	stdin          io.Reader

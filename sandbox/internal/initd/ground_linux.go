@@ -135,7 +135,8 @@ func (b *box) start(id Identity, c Command) (*Process, *wire.Exit) {
 	return p, nil
 }
 
-// Look reads nothing of the subject's: what is below sandbox.Root nobody in the box can change.
+// Look reads nothing of the subject's: what is below sandbox.Root nobody in the box can change, and of other files only
+// the engine asks, before the first command.
 func (b *box) Look(helper string, params io.Reader, out io.Writer) (err error) {
 	b.eye.do(func() { err = View{Root: sandbox.Root}.Help(helper, wire.LookUID, params, out) })
 	return err
