@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,9 +14,9 @@ import (
 )
 
 // finishing lists the programs below $1, each ended by a NUL: of its bin and sbin only where $2 is "bin". It needs
-// nothing but a shell. That everybody may read them and nobody write them is the box's affair, when the session ends.
+// nothing but a shell. That everybody may read them and nobody write them is the box's affair, when the session of the
+// install ends: only after that it shows who may run what, whatever modes the install left.
 const finishing = `
-if [ "$3" = python ]; then rm -f "$1"/bin/pip* "$1"/bin/[Aa]ctivate*; fi
 walk() {
 	for f in "$1"/* "$1"/.[!.]*; do
 		if [ -d "$f" ]; then
@@ -41,9 +42,9 @@ func (i *installer) finish(ctx context.Context, r *Result) (*Failure, error) {
 	if r.Kind == KindArchive {
 		where = "all"
 	}
-	programs, failure, err := i.list(ctx, where, r.Kind)
+	programs, failure, err := i.list(ctx, where)
 	if failure == nil && err == nil && len(programs) == 0 && r.Kind == KindCommands {
-		programs, failure, err = i.list(ctx, "all", r.Kind)
+		programs, failure, err = i.list(ctx, "all")
 	}
 	if failure != nil || err != nil {
 		return failure, err
@@ -75,15 +76,18 @@ func top(file string) string {
 	return dir
 }
 
-func (i *installer) list(ctx context.Context, where, kind string) ([]string, *Failure, error) {
+func (i *installer) list(ctx context.Context, where string) ([]string, *Failure, error) {
 	const line = "listing the installed programs"
 	stdout, stderr := bound.NewBuffer(maxList, 0), bound.NewBuffer(keepHead, keepTail)
-	exit, err := i.exec(ctx, line, stdout, stderr, "/bin/sh", "-c", finishing, "sh", sandbox.Prefix, where, kind)
+	exit, err := i.exec(ctx, line, stdout, stderr, "/bin/sh", "-c", finishing, "sh", sandbox.Prefix, where)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !exit.Exited() || exit.Code != 0 {
 		return nil, explain(line, "/bin/sh", exit, nil, stderr.Bytes()), nil
+	}
+	if stdout.Total() > maxList { // one that is not named would be run and never be suspected
+		return nil, &Failure{Command: line, Exit: exit, Detail: fmt.Sprintf("there are more of them than %d bytes of names", maxList)}, nil
 	}
 	var files []string
 	for name := range bytes.SplitSeq(stdout.Head(), []byte{0}) {

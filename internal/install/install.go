@@ -66,13 +66,16 @@ func Run(ctx context.Context, box sandbox.Sandbox, req Request) (r Result, err e
 	if err != nil {
 		return Result{}, fmt.Errorf("opening a session for the install: %w", err)
 	}
-	defer func() { err = errors.Join(err, i.session.Close(), i.logErr) }()
-
 	r.Failure, err = i.install(ctx, &r)
-	if err != nil || r.Failure != nil {
+	if err = errors.Join(err, i.session.Close(), i.logErr); err != nil || r.Failure != nil {
 		return r, err
 	}
 	r.Installed = true
+	// The box has shut the prefix now, and somebody else looks at it: what that one may run, the assertions may.
+	if i.session, err = box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleSubject}); err != nil {
+		return r, fmt.Errorf("opening a session to look at what was installed: %w", err)
+	}
+	defer func() { err = errors.Join(err, i.session.Close(), i.logErr) }()
 	r.Failure, err = i.finish(ctx, &r)
 	return r, err
 }

@@ -65,8 +65,14 @@ func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
 			failure.Missing, failure.Detail = MissingTool, "no file of "+name+" fits the image's Python"
 		}
 	}
-	return failure, err
+	if failure != nil || err != nil {
+		return failure, err
+	}
+	return i.run(ctx, "removing what the environment brought", "/bin/sh", "-c", tidying, "sh", sandbox.Prefix)
 }
+
+// tidying removes a virtual environment's own programs below $1: they are none of the product's.
+const tidying = `rm -f "$1"/bin/pip* "$1"/bin/[Aa]ctivate*`
 
 // noPip is how Python says that it has no pip, or an old one.
 var noPip = pattern.Regexp(`No module named '?pip\b|no such option: --python`)
