@@ -174,9 +174,13 @@ func (f *folder) Close() error {
 }
 
 // lock takes a lock below boxesDir, waiting at most Wait for the run that holds it. No issue id begins with a dot, so
-// the name meets no ticket's folder. what says whose lock it is.
+// the name meets no ticket's folder. what says whose lock it is. A branch or a build may have put anything there: a link
+// is not followed, and a pipe not waited for.
 func (r *run) lock(ctx context.Context, name, what string) error {
 	name = filepath.Join(filepath.Dir(r.input), ".lock."+name)
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return fault.Envf("unsafe_folder", []string{"remove it; the program keeps its own files there"}, "%s is no regular file", name)
+	}
 	l := flock.New(name)
 	ctx, cancel := context.WithTimeout(ctx, r.req.Wait)
 	defer cancel()

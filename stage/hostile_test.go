@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,5 +160,29 @@ func TestInterruptedBuildIsTidiedUpSoon(t *testing.T) {
 	}
 	if !slices.Contains(strings.Split(k.git("worktree", "list", "--porcelain"), "\n"), "branch refs/heads/trkr/7") {
 		t.Error("the worktree is gone")
+	}
+}
+
+// A branch can hold anything at the place of a lock, and the program opens that place.
+func TestPlantedLockIsNotOpened(t *testing.T) {
+	for name, plant := range map[string]func(path, outside string) error{
+		"link": func(path, outside string) error { return os.Symlink(outside, path) },
+		"pipe": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, probe.New(probe.Options{}))
+			outside := filepath.Join(t.TempDir(), "outside")
+			k.write(map[string]string{".trkr/validate/.gitignore": "*\n"})
+			if err := plant(filepath.Join(k.dir, ".trkr/validate/.lock.7"), outside); err != nil {
+				t.Fatal(err)
+			}
+			res := k.run(verdict.Error)
+			if res.Failure.Code != "unsafe_folder" || len(res.Failure.Hints) == 0 {
+				t.Errorf("%+v", res.Failure)
+			}
+			if _, err := os.Lstat(outside); err == nil {
+				t.Error("a file was made outside of the repository")
+			}
+		})
 	}
 }
