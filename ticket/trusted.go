@@ -143,3 +143,19 @@ func (r *Repo) listed(ctx context.Context, commit string, more ...string) (bool,
 func (r *Repo) Entry(ctx context.Context, commit, file string) (string, error) {
 	return r.git.line(ctx, call{at: r.shared(), args: []string{"ls-tree", "-z", "--full-tree", "--end-of-options", commit, file}})
 }
+
+// TrackedBelow names what git tracks below a folder of the worktree at Root, as its index says; nothing where that is none.
+func (r *Repo) TrackedBelow(ctx context.Context, folder string) ([]string, error) {
+	at := place{dir: r.main, gitDir: r.common, workTree: r.main}
+	if r.main == "" {
+		at = place{dir: r.top, gitDir: r.gitDir, workTree: r.top}
+	}
+	if at.dir == "" {
+		return nil, nil
+	}
+	out, err := r.git.output(ctx, call{at: at, args: []string{"ls-files", "-z", "--", folder}})
+	if err != nil {
+		return nil, fmt.Errorf("listing tracked files below %s: %w", folder, err)
+	}
+	return strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 }), nil
+}

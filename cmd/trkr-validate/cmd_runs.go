@@ -51,7 +51,7 @@ func (a *app) withHistory(cmd *cobra.Command, use func(history) error) error {
 	if err != nil {
 		return during("resolve", err)
 	}
-	h, err := openHistory(repo)
+	h, err := openHistory(cmd.Context(), repo)
 	if err != nil {
 		return err
 	}

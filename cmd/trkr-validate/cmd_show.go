@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show the last verdict of a ticket again",
 		Long: `Show the last verdict of a ticket again: the validation.md that its branch holds, or the newest run that is kept
 here, whichever is later. The exit code is that of the outcome; where the verdict is about other code than what the
-branch holds now it is stale, and the exit code is 3.`,
+branch holds now, or where it is the branch alone that says it, it is stale, and the exit code is 3.`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, o, args[0]) },
 	}
@@ -54,7 +55,7 @@ func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 			tree = t.Tree
 			committed, err := recorded(ctx, repo, t)
 			if committed != nil {
-				told = append(told, h.reconcile(*committed))
+				told = append(told, h.reconcile(*committed, told))
 			}
 			return err
 		})
@@ -65,7 +66,9 @@ func (a *app) show(cmd *cobra.Command, o ticketOptions, arg string) error {
 			return fault.Usagef("no_verdict", []string{"trkr-validate " + issue}, "issue %s has no verdict yet", issue)
 		}
 		for i := range told {
-			told[i].stale = stale(told[i].Record, tree)
+			if why := stale(told[i].Record, tree); why != "" {
+				told[i].stale = why
+			}
 		}
 		r := choice(told)
 		if r.stale != "" {
@@ -110,15 +113,22 @@ func choice(told []result) result {
 }
 
 // reconcile gives the verdict of a branch the ending of the run that committed it, where that run is kept here: it may
-// have gone wrong after all.
-func (h history) reconcile(committed result) result {
+// have gone wrong after all. Whoever writes the branch could have written the verdict too, so one that neither that run
+// nor the newest one (in told, if any) came to is not taken at its word.
+func (h history) reconcile(committed result, told []result) result {
 	r, ok := h.find(committed.RunID)
-	if !ok || r.issue != committed.Issue {
-		return committed
+	if ok && r.issue == committed.Issue {
+		committed.RunDir = h.path(r)
+		if outcome, failed := h.ending(r); !judged(outcome) {
+			committed.Outcome, committed.Failure = outcome, failed
+			return committed
+		}
+		told = append(slices.Clone(told), result{Result: h.load(r)})
 	}
-	committed.RunDir = h.path(r)
-	if outcome, failed := h.ending(r); !judged(outcome) {
-		committed.Outcome, committed.Failure = outcome, failed
+	if !slices.ContainsFunc(told, func(run result) bool {
+		return run.Outcome == committed.Outcome && run.Record != nil && run.Record.SaysTheSame(*committed.Record)
+	}) {
+		committed.stale = "no run that is kept here came to it, and whoever writes the branch could have written it"
 	}
 	return committed
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/event"
@@ -32,18 +34,30 @@ const (
 // history is the run folders of a repository. Only what is asked for is opened. The folders are the program's own,
 // but what a run built could write there: reading is bounded, and no link is followed.
 type history struct {
-	dir *os.Root // nil where nothing was run yet
+	dir     *os.Root        // nil where nothing was run yet
+	foreign map[string]bool // names in it that git tracks: they came with a branch, and no run made them
 }
 
-func openHistory(repo *ticket.Repo) (history, error) {
-	dir, err := os.OpenRoot(filepath.Join(repo.Root(), ".trkr", "runs"))
+const runsDir = ".trkr/runs"
+
+func openHistory(ctx context.Context, repo *ticket.Repo) (history, error) {
+	dir, err := os.OpenRoot(filepath.Join(repo.Root(), runsDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return history{}, nil
 	}
 	if err != nil {
 		return history{}, fault.Env("folder", fmt.Errorf("reading the runs: %w", err))
 	}
-	return history{dir: dir}, nil
+	h := history{dir: dir, foreign: map[string]bool{}}
+	tracked, err := repo.TrackedBelow(ctx, runsDir)
+	if err != nil {
+		return history{}, errors.Join(err, h.Close())
+	}
+	for _, name := range tracked {
+		run, _, _ := strings.Cut(strings.TrimPrefix(name, runsDir+"/"), "/")
+		h.foreign[run] = true
+	}
+	return h, nil
 }
 
 func (h history) Close() error {
@@ -82,7 +96,7 @@ func (h history) runs(issue string) ([]one, error) {
 	}
 	var all []one
 	for _, e := range entries {
-		if r, ok := parseRunID(e.Name()); ok && e.IsDir() && (issue == "" || r.issue == issue) {
+		if r, ok := parseRunID(e.Name()); ok && e.IsDir() && !h.foreign[r.id] && (issue == "" || r.issue == issue) {
 			all = append(all, r)
 		}
 	}
@@ -93,7 +107,7 @@ func (h history) runs(issue string) ([]one, error) {
 // find looks a run up by its id.
 func (h history) find(id string) (one, bool) {
 	r, ok := parseRunID(id)
-	if !ok || h.dir == nil {
+	if !ok || h.dir == nil || h.foreign[id] {
 		return one{}, false
 	}
 	info, err := h.dir.Lstat(id)
