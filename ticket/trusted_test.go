@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -157,6 +158,24 @@ func TestCommitByRevision(t *testing.T) {
 		wantFault(t, err, "no_commit")
 		if !fault.Of(err).Usage {
 			t.Errorf("%q: %v is no usage fault", rev, err)
+		}
+	}
+}
+
+// What git tracks below a folder of the main worktree, wherever the program was called.
+func TestTrackedBelow(t *testing.T) {
+	ctx := context.Background()
+	base := tempDir(t)
+	dir := fixture(t, filepath.Join(base, "r"))
+	write(t, filepath.Join(dir, ".trkr/runs/a\nb/record.json"), "{}")
+	write(t, filepath.Join(dir, ".trkr/runs/mine/record.json"), "{}")
+	git(t, dir, "add", "-f", ".trkr/runs/a\nb")
+	git(t, dir, "worktree", "add", "-q", "--detach", filepath.Join(base, "linked"), "main")
+	git(t, base, "clone", "-q", "--bare", dir, "bare")
+	for at, want := range map[string]string{"r": ".trkr/runs/a\nb/record.json", "linked": ".trkr/runs/a\nb/record.json", "bare": ""} {
+		got, err := open(t, filepath.Join(base, at)).TrackedBelow(ctx, ".trkr/runs")
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, %v", at, got, err)
 		}
 	}
 }
