@@ -1,14 +1,14 @@
 package ticket
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // numbered is an issue id as trackers count them, at the start of a name that goes on with a dash.
-var numbered = regexp.MustCompile(`^([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)(-|$)`)
+var numbered = pattern.Regexp(`^([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)(-|$)`)
 
 // IssueOfBranch is the issue that a branch belongs to by its name alone: what the branch holds must not choose whose
 // contract it is judged by. template is as in Query. "trkr/7" and "trkr/7-fix-it" are of 7, "trkr/ABC-12-fix" of
@@ -39,7 +39,7 @@ func IssueOfBranch(template, branch string) (string, error) {
 	if len(fits) == 1 {
 		return fits[0], nil
 	}
-	if m := numbered.FindStringSubmatch(fits[len(fits)-1]); m != nil {
+	if m := numbered().FindStringSubmatch(fits[len(fits)-1]); m != nil {
 		return m[1], nil
 	}
 	return "", fault.Usagef("issue_unknown", []string{hint}, "the branch %q may be that of issue %s", branch, strings.Join(fits, " or "))

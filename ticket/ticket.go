@@ -6,12 +6,12 @@ package ticket
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // RecordName is the file in a ticket's folder that Record writes.
@@ -68,13 +68,13 @@ func (t *Ticket) Close() error {
 	return t.closeErr
 }
 
-var issueID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var issueID = pattern.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ParseIssue reads an issue id as a person writes it; a leading # is dropped. What it returns is safe in a branch
 // name, a path and a shell word. Anything else is a usage fault.
 func ParseIssue(arg string) (string, error) {
 	id := strings.TrimPrefix(arg, "#")
-	if !issueID.MatchString(id) || strings.Contains(id, "..") {
+	if !issueID().MatchString(id) || strings.Contains(id, "..") {
 		return "", fault.Usage("issue_invalid", fmt.Errorf("%q is no issue id", arg),
 			"an id starts with a letter or a digit and goes on with letters, digits, '.', '_' and '-', 64 at most and never \"..\", like 7 or ABC-12")
 	}

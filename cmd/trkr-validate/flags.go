@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -72,7 +72,7 @@ func (o *agreedOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.accepted, "accept-contract", "", "accept the contract of this `digest` though it changed after the code; the record says so")
 }
 
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = pattern.Regexp(`^sha256:[0-9a-f]{64}$`)
 
 // agreed is what the flags say.
 func (o agreedOptions) agreed(cmd *cobra.Command) (ticket.Agreed, error) {
@@ -87,7 +87,7 @@ func (o agreedOptions) agreed(cmd *cobra.Command) (ticket.Agreed, error) {
 	if !cmd.Flags().Changed(flag) {
 		return ticket.Agreed{}, nil
 	}
-	if !digestForm.MatchString(given.Digest) {
+	if !digestForm().MatchString(given.Digest) {
 		return ticket.Agreed{}, fault.Usagef("flag", []string{"trkr-validate contract show ISSUE prints it"}, "--%s: %q is no digest: that is sha256: and 64 hex digits", flag, given.Digest)
 	}
 	return given, nil

@@ -1,10 +1,11 @@
 package probe
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 // given reads the files and directories that are made first.
@@ -109,12 +110,12 @@ func (p *parser) givenOne(_ *Assertion) (Given, got) {
 	return g, yes
 }
 
-var octal = regexp.MustCompile(`^0?[0-7]{3}$`)
+var octal = pattern.Regexp(`^0?[0-7]{3}$`)
 
 // mode reads permission bits.
 func (p *parser) mode() (int, bool) {
 	t := p.at(p.i)
-	if t.kind != word && t.kind != code || !octal.MatchString(t.text) {
+	if t.kind != word && t.kind != code || !octal().MatchString(t.text) {
 		p.miss(p.i, "permissions such as 0644")
 		return 0, false
 	}
@@ -207,7 +208,7 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = pattern.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // A command always has these; PATH decides which programs run.
 var everywhere = strings.Fields("PATH HOME PWD TMPDIR LANG USER LOGNAME SHELL TERM")
@@ -235,11 +236,11 @@ func (p *parser) environment(a *Assertion) got {
 		}
 		p.i++
 	}
-	one := len(list) == 1 && variable.MatchString(list[0])
+	one := len(list) == 1 && variable().MatchString(list[0])
 	pairs := len(list) > 0
 	for _, s := range list {
 		name, _, isPair := strings.Cut(s, "=")
-		pairs = pairs && isPair && variable.MatchString(name)
+		pairs = pairs && isPair && variable().MatchString(name)
 	}
 	is := when && !ran && p.any("is|are")
 	switch {

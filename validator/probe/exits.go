@@ -1,9 +1,10 @@
 package probe
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 func isEnd(o Outcome) bool {
@@ -67,7 +68,7 @@ func (p *parser) returnsCode() bool {
 		next := p.at(p.i + 1).lower
 		return next == "exit" || next == "non-zero" || next == "nonzero" || next == "error" && p.at(p.i+2).lower == "code"
 	}
-	return t.kind == word && digits.MatchString(t.text)
+	return t.kind == word && digits().MatchString(t.text)
 }
 
 // exits reads what follows "exits".
@@ -155,7 +156,7 @@ func (p *parser) exitCode() (Outcome, bool) {
 // orFollows looks whether the number here is one of several, the last behind "or".
 func (p *parser) orFollows() bool {
 	for i := p.i; ; i += 2 {
-		if !digits.MatchString(p.at(i).text) {
+		if !digits().MatchString(p.at(i).text) {
 			return false
 		}
 		if i++; p.at(i).kind != comma {
@@ -168,12 +169,12 @@ func (p *parser) orFollows() bool {
 	}
 }
 
-var digits = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})$`)
+var digits = pattern.Regexp(`^(0|[1-9][0-9]{0,5})$`)
 
 // digits looks at a number and leaves it there.
 func (p *parser) digits() (int, bool) {
 	t := p.at(p.i)
-	if t.kind != word && t.kind != code || !digits.MatchString(t.text) {
+	if t.kind != word && t.kind != code || !digits().MatchString(t.text) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(t.text)

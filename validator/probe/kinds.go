@@ -198,10 +198,10 @@ func (o PrintsSomething) String() string { return "prints something" + o.To.Stri
 func (o DoesNotPrint) String() string    { return "does not print " + literal(o.Text) + o.To.String() }
 func (o PrintsLine) String() string      { return "prints the line " + literal(o.Text) + o.To.String() }
 func (o PrintsLineMatching) String() string {
-	return "prints a line matching " + pattern(o.Pattern, o.Fold) + o.To.String()
+	return "prints a line matching " + slashed(o.Pattern, o.Fold) + o.To.String()
 }
 func (o NoLineMatching) String() string {
-	return "prints no line matching " + pattern(o.Pattern, o.Fold) + o.To.String()
+	return "prints no line matching " + slashed(o.Pattern, o.Fold) + o.To.String()
 }
 func (o UsageMessage) String() string { return "prints a usage message" + o.To.String() }
 func (ErrorMessage) String() string   { return "prints an error message" }
@@ -275,12 +275,12 @@ func (t Test) says(not bool) string {
 		}[t.Rel]
 	}
 	if t.Rel == Matches {
-		return verb + " " + pattern(t.Text, t.Fold)
+		return verb + " " + slashed(t.Text, t.Fold)
 	}
 	return verb + " " + literal(t.Text)
 }
 
-func pattern(text string, fold bool) string {
+func slashed(text string, fold bool) string {
 	if fold {
 		return Command{Text: "/" + text + "/i"}.String()
 	}

@@ -2,10 +2,11 @@ package probe
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 )
 
 const wantedOutcome = `an outcome such as "exits 0", "fails", "prints ` + "`text`" + `" or "creates the file ` + "`path`" + `"`
@@ -287,7 +288,7 @@ const (
 	ofCode  = " exit code| exit status| return code| status code| code| status| value"
 )
 
-var amount = regexp.MustCompile(`^([0-9]{1,6}(?:\.[0-9]{1,3})?)([a-z]*)$`)
+var amount = pattern.Regexp(`^([0-9]{1,6}(?:\.[0-9]{1,3})?)([a-z]*)$`)
 
 var units = map[string]time.Duration{
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
@@ -302,7 +303,7 @@ func (p *parser) inTime(of Outcome) (list []Outcome, found, ok bool) {
 		return nil, false, true
 	}
 	t := p.at(p.i)
-	m := amount.FindStringSubmatch(t.lower)
+	m := amount().FindStringSubmatch(t.lower)
 	if t.lower == "a" || t.lower == "one" {
 		m = []string{"", "1", ""}
 	}

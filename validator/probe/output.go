@@ -2,12 +2,12 @@ package probe
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -151,11 +151,11 @@ func usage(line []byte) bool {
 }
 
 // ofShell matches what a shell says of a text, by which that text may never have come to the artifact.
-var ofShell = regexp.MustCompile(`^(/bin/)?(ba|da|a|k|z)?sh: (line )?[0-9]+: `)
+var ofShell = pattern.Regexp(`^(/bin/)?(ba|da|a|k|z)?sh: (line )?[0-9]+: `)
 
 func (ErrorMessage) judge(s *seen) judgement {
 	shell := func(l []byte) bool {
-		return ofShell.Match(l) || s.shell && (bytes.HasPrefix(l, []byte("/bin/sh: ")) || bytes.HasPrefix(l, []byte("sh: ")))
+		return ofShell().Match(l) || s.shell && (bytes.HasPrefix(l, []byte("/bin/sh: ")) || bytes.HasPrefix(l, []byte("sh: ")))
 	}
 	j := s.find(Stderr, "an error message on stderr", func(b []byte) ([]byte, bool) {
 		return line(b, func(l []byte) bool { return len(bytes.TrimSpace(l)) > 0 && !shell(l) })

@@ -3,12 +3,12 @@ package probe
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -85,9 +85,9 @@ func (o PrintsLine) judge(s *seen) judgement {
 func (o NoLineMatching) judge(s *seen) judgement {
 	switch found := PrintsLineMatching(o).judge(s); found.status {
 	case verdict.Met:
-		return unmet("expected no line matching %s, but %s", pattern(o.Pattern, o.Fold), found.why)
+		return unmet("expected no line matching %s, but %s", slashed(o.Pattern, o.Fold), found.why)
 	case verdict.Unmet:
-		return s.absent(met("no line matches %s in %s", pattern(o.Pattern, o.Fold), show(s.streams(o.To))))
+		return s.absent(met("no line matches %s in %s", slashed(o.Pattern, o.Fold), show(s.streams(o.To))))
 	default:
 		return found
 	}
@@ -186,8 +186,8 @@ func (o Output) judge(s *seen) judgement {
 }
 
 var (
-	someVersion     = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])v?[0-9]+\.[0-9]+`)
-	semanticVersion = regexp.MustCompile(`(?:^|[^0-9A-Za-z.+-])v?(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)` +
+	someVersion     = pattern.Regexp(`(?:^|[^0-9A-Za-z.])v?[0-9]+\.[0-9]+`)
+	semanticVersion = pattern.Regexp(`(?:^|[^0-9A-Za-z.+-])v?(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)` +
 		`(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:$|[^0-9A-Za-z.+-]|\.(?:$|\s))`)
 )
 
@@ -196,7 +196,7 @@ func (o PrintsVersion) judge(s *seen) judgement {
 	if o.Semantic {
 		re = semanticVersion
 	}
-	return s.find(o.To, strings.TrimPrefix(o.String(), "prints "), func(b []byte) ([]byte, bool) { return line(b, re.Match) })
+	return s.find(o.To, strings.TrimPrefix(o.String(), "prints "), func(b []byte) ([]byte, bool) { return line(b, re().Match) })
 }
 
 // judge compares bytes, and letters whatever their case. Where the two differ nobody knows which order is meant.

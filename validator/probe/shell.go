@@ -2,12 +2,12 @@ package probe
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/trkr-dev/trkr-validate/internal/pattern"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -165,7 +165,7 @@ var wrapper = map[string]struct {
 	"timeout": {1, ifZero}, "xargs": {0, ifZero}, "setsid": {0, hidden},
 }
 
-var duration = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[smhd]?$`)
+var duration = pattern.Regexp(`^[0-9]+(\.[0-9]+)?[smhd]?$`)
 
 // Programs that run the file they are given as their first word. An option before it may change that: then none counts.
 var interpreter = strings.Fields(`sh dash bash ash ksh zsh node nodejs bun python python2 python3 perl ruby php lua tclsh Rscript`)
@@ -205,7 +205,7 @@ func (r *reader) args(args []arg, shown shows, direct bool) {
 		rest = rest[min(wrap.skip, len(rest)):]
 		if len(rest) > 0 && !strings.HasPrefix(rest[0].value, "-") && (wrap.skip == 0 || !strings.HasPrefix(args[1].value, "-")) {
 			r.wrapped = r.wrapped || !own
-			if base != "timeout" || !duration.MatchString(args[1].value) { // with one it has nothing to refuse
+			if base != "timeout" || !duration().MatchString(args[1].value) { // with one it has nothing to refuse
 				shown = min(shown, wrap.shows)
 			}
 			r.args(rest, shown, base != "command")
