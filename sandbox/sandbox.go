@@ -44,6 +44,13 @@ type Fetcher interface {
 	Fetch(ctx context.Context, image, dir string) error
 }
 
+// ImageSweeper is an Engine that keeps images on this machine.
+type ImageSweeper interface {
+	// SweepImages removes the images that this program made or fetched and that no box uses now, and returns their
+	// names. It touches no image that others brought there. With dryRun it only names them.
+	SweepImages(ctx context.Context, dryRun bool) ([]string, error)
+}
+
 // Version describes a usable engine.
 type Version struct {
 	Version string // of the engine

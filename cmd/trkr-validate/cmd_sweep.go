@@ -14,16 +14,18 @@ import (
 )
 
 func (a *app) sweepCommand() *cobra.Command {
-	dryRun := false
+	dryRun, images := false, false
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "Remove what runs that were cut short left behind",
 		Long: `Remove what runs that were cut short left behind: boxes of every engine that answers, and temporary worktrees of
-this repository. What belongs to a run that still lives, or to another user, is not touched.`,
+this repository. What belongs to a run that still lives, or to another user, is not touched. With --images also the
+images that are kept for later runs: those that this program fetched, unpacked, built or gave to Docker.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, engines(), dryRun) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, engines(), dryRun, images) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name the boxes; worktrees are left alone")
+	cmd.Flags().BoolVar(&images, "images", false, "also remove the images that this program keeps and no run uses")
 	return cmd
 }
 
@@ -35,11 +37,11 @@ type sweptJSON struct {
 }
 
 type sweptItem struct {
-	Kind string `json:"kind"` // an engine's name, or "worktree"
+	Kind string `json:"kind"` // an engine's name, that and " image", or "worktree"
 	Name string `json:"name"`
 }
 
-func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun bool) error {
+func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun, images bool) error {
 	ctx := cmd.Context()
 	doc := sweptJSON{SchemaVersion: 1, DryRun: dryRun, Swept: []sweptItem{}}
 	var errs []error
@@ -52,13 +54,23 @@ func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun bool) error
 		}
 	}
 	for _, e := range all {
-		if _, err := e.Check(ctx); err != nil {
+		_, unusable := e.Check(ctx)
+		if unusable == nil {
+			names, err := e.Sweep(ctx, dryRun)
+			add(e.Name(), names, err)
+		} else {
 			// An engine that cannot start a box has none that we could end through it.
-			a.log.Info().Str("engine", e.Name()).Err(err).Msg("not swept")
+			a.log.Info().Str("engine", e.Name()).Err(unusable).Msg("not swept")
+		}
+		keeper, ok := e.(sandbox.ImageSweeper)
+		if !ok || !images {
 			continue
 		}
-		names, err := e.Sweep(ctx, dryRun)
-		add(e.Name(), names, err)
+		names, err := keeper.SweepImages(ctx, dryRun) // what it keeps in a folder is there whether or not it can be used
+		if err != nil && unusable != nil {
+			err = nil
+		}
+		add(e.Name()+" image", names, err)
 	}
 	if !dryRun {
 		names, err := a.sweepWorktrees(ctx)

@@ -31,7 +31,7 @@ func TestSweepTellsWhatIsGoneBesideAnError(t *testing.T) {
 	a := &app{streams: streams{out: &out}, log: zerolog.Nop(), directory: t.TempDir()}
 	cmd := a.sweepCommand()
 	cmd.SetContext(t.Context())
-	err := a.sweep(cmd, all, false)
+	err := a.sweep(cmd, all, false, false)
 	if f := describe(err, "sweep"); f.exit != exitError || !strings.Contains(f.message(), "sweeping docker: it broke") {
 		t.Errorf("ended with %v", err)
 	}
@@ -40,7 +40,7 @@ func TestSweepTellsWhatIsGoneBesideAnError(t *testing.T) {
 	}
 	out.Reset()
 	a.json = true
-	code, ended := errors.AsType[exitWith](a.sweep(cmd, all, false))
+	code, ended := errors.AsType[exitWith](a.sweep(cmd, all, false, false))
 	var doc sweptJSON
 	if err := json.Unmarshal([]byte(out.String()), &doc); err != nil {
 		t.Fatal(err)

@@ -65,10 +65,28 @@ func (e *engine) built(ctx context.Context, d *daemon, p program, spec sandbox.S
 		return nil, err
 	}
 	u, err := d.inspect(ctx, p, spec.Image, id)
-	if err == nil {
-		d.known[key] = u
+	if err != nil {
+		return nil, err
 	}
-	return u, err
+	u.prepare = func(ctx context.Context) error { return d.buildAgain(ctx, spec, "linux/"+p.arch, id) } // swept in the meantime
+	d.known[key] = u
+	return u, nil
+}
+
+// buildAgain builds an image that has to be the one it was.
+func (d *daemon) buildAgain(ctx context.Context, spec sandbox.Spec, platform, was string) error {
+	file, err := images.OpenDockerfile(spec.Image, spec.ImageDir)
+	if err != nil {
+		return err
+	}
+	id, err := d.build(ctx, file, platform)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if id != was {
+		return fault.Envf("image_changed", []string{"run again, with nothing that removes images meanwhile"}, "the image %q was removed while this program ran, and is another one when it is built again", spec.Image)
+	}
+	return nil
 }
 
 // build has the daemon's BuildKit build an image, and gives its id. The image gets a tag, so that it stays as long as no

@@ -39,8 +39,7 @@ func (e *engine) host(d *daemon, spec sandbox.Spec) (*userland, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the base image: %w", err)
 	}
-	sum := sha256.Sum256(layer)
-	tag := hex.EncodeToString(sum[:8])
+	tag := baseTag(layer)
 	u := &userland{image: baseName + ":" + tag, path: plan.Path, name: plan.Userland}
 	for _, b := range plan.Binds {
 		u.mounts = append(u.mounts, bind(b.Source, b.Target))
@@ -62,6 +61,12 @@ func (e *engine) host(d *daemon, spec sandbox.Spec) (*userland, error) {
 		})
 	}
 	return u, nil
+}
+
+// baseTag names a base image by its content.
+func baseTag(layer []byte) string {
+	sum := sha256.Sum256(layer)
+	return hex.EncodeToString(sum[:8])
 }
 
 // baseLayer is the made part of a plan as one layer. The same plan gives the same bytes.

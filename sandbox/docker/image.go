@@ -87,6 +87,9 @@ func (d *daemon) inspect(ctx context.Context, p program, ref, name string) (*use
 		}
 		slices.Sort(u.volumes)
 	}
+	if u.path == "" {
+		u.path = sandbox.DefaultPath
+	}
 	for _, v := range u.volumes {
 		for _, own := range []string{sandbox.Root, path.Dir(sandbox.Init)} {
 			if strings.HasPrefix(v, own+"/") {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/trkr-dev/trkr-validate/internal/testengine"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
 // hostileImage has busybox, and a configuration that would take everything over if anybody minded it.
@@ -172,7 +173,7 @@ func TestProductThatIsAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	box := start(t, e, spec)
-	if out, exit := sh(t, box, "echo works"); out != "works\n" || exit.Code != 0 || !box.Info().Product {
+	if out, exit := sh(t, box, "echo works"); out != "works\n" || exit.Code != 0 || !box.Info().Product || box.Info().Path != sandbox.DefaultPath {
 		t.Errorf("it printed %q, %s: %+v", out, exit, box.Info())
 	}
 	tag := loadedName + ":" + strings.TrimPrefix(box.Info().ImageDigest, "sha256:")[:32]

@@ -55,6 +55,11 @@ func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	return names, errors.Join(failed...)
 }
 
+// SweepImages implements sandbox.ImageSweeper. A box holds its image by a lock, as long as its program lives.
+func (e *engine) SweepImages(ctx context.Context, dryRun bool) ([]string, error) {
+	return e.images.Sweep(ctx, dryRun)
+}
+
 // stale reports whether no live program owns the box. Under the state's lock a folder without a readable owner is one
 // whose making was cut short.
 func stale(dir string) bool {

@@ -1,0 +1,105 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/trkr-dev/trkr-validate/images"
+)
+
+// SweepImages removes, of the images that this program made, those that no container is made of: base images but for the
+// one that a run without mounts would take now, and those that were loaded or built. An image that got another name from
+// somebody keeps that.
+func (e *engine) SweepImages(ctx context.Context, dryRun bool) ([]string, error) {
+	d, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := d.ownImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keep := currentBase()
+	var swept []string
+	var failed []error
+	for _, tag := range tags {
+		if tag == keep {
+			continue
+		}
+		if !dryRun {
+			err := d.call(ctx, callLimit, "removing the image "+tag, func(ctx context.Context) error {
+				_, err := d.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
+				return err
+			})
+			if cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) { // gone, or used since we looked
+				continue
+			}
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+		}
+		swept = append(swept, tag)
+	}
+	return swept, errors.Join(failed...)
+}
+
+// ownImages are the names of the images that this program made and that no container is made of.
+func (d *daemon) ownImages(ctx context.Context) ([]string, error) {
+	var boxes []container.Summary
+	err := d.call(ctx, infoLimit, "listing containers", func(ctx context.Context) (err error) {
+		boxes, err = d.ContainerList(ctx, container.ListOptions{All: true})
+		return d.tooNew(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, b := range boxes {
+		used[b.ImageID] = true
+	}
+	var tags []string
+	for label, name := range map[string]string{labelBase: baseName, labelImage: loadedName} {
+		var found []image.Summary
+		err := d.call(ctx, infoLimit, "listing images", func(ctx context.Context) (err error) {
+			found, err = d.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range found {
+			for _, tag := range i.RepoTags {
+				if strings.HasPrefix(tag, name+":") && !used[i.ID] {
+					tags = append(tags, tag)
+				}
+			}
+		}
+	}
+	slices.Sort(tags)
+	return tags, nil
+}
+
+// currentBase is the base image of a box of this machine's userland, without mounts; empty where there is none.
+func currentBase() string {
+	if runtime.GOOS != "linux" {
+		return ""
+	}
+	plan, err := images.HostRoot(nil, nil)
+	if err != nil {
+		return ""
+	}
+	layer, err := baseLayer(plan)
+	if err != nil {
+		return ""
+	}
+	return baseName + ":" + baseTag(layer)
+}
