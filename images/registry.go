@@ -35,8 +35,8 @@ type remoteImage struct {
 	text      string // as it was given
 	platform  string
 	transport *transport
-	options   []remote.Option
-	login     string // for people: whose credential was used
+	auth      authn.Authenticator // nil: not looked for yet
+	login     string              // for people: whose credential was used
 }
 
 // findRemote asks the registry which image a reference names now. Credentials are those of Docker's configuration, or
@@ -47,23 +47,34 @@ func findRemote(ctx context.Context, text, platform string, silence time.Duratio
 		return nil, invalidName("the image %q: %w", text, err)
 	}
 	r := &remoteImage{ref: ref, text: text, platform: platform, transport: newTransport(silence)}
-	auth, err := r.credential(ctx)
+	digest, err := r.resolve(ctx)
 	if err != nil {
+		r.transport.base.CloseIdleConnections()
 		return nil, err
 	}
-	r.options = []remote.Option{
-		remote.WithAuth(auth), remote.WithTransport(r.transport), remote.WithUserAgent("trkr-validate"),
+	return &source{
+		digest: digest,
+		read:   func(ctx context.Context) (*content, error) { return r.read(ctx, digest) },
+		close:  func() error { r.transport.base.CloseIdleConnections(); return nil },
+	}, nil
+}
+
+// options are those of one request. The credential is looked for before the first.
+func (r *remoteImage) options(ctx context.Context) ([]remote.Option, error) {
+	if r.auth == nil {
+		var err error
+		if r.auth, err = r.credential(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuth(r.auth), remote.WithTransport(r.transport), remote.WithUserAgent("trkr-validate"),
 		remote.WithRetryStatusCodes(http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout),
 		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Steps: 3}),
 		remote.WithRetryPredicate(func(err error) bool {
 			return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		}),
-	}
-	digest, err := r.resolve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &source{digest: digest, read: func(ctx context.Context) (*content, error) { return r.read(ctx, digest) }}, nil
+	}, nil
 }
 
 // resolve gives the digest that the reference names now. Asking for that alone counts against no limit of pulls; some
@@ -72,7 +83,10 @@ func (r *remoteImage) resolve(ctx context.Context) (string, error) {
 	if d, ok := r.ref.(name.Digest); ok {
 		return d.DigestStr(), nil
 	}
-	options := append(r.options[:len(r.options):len(r.options)], remote.WithContext(ctx))
+	options, err := r.options(ctx)
+	if err != nil {
+		return "", err
+	}
 	if head, err := remote.Head(r.ref, options...); err == nil {
 		return head.Digest.String(), nil
 	} else if failed := r.transportFault(ctx, err); failed != nil {
@@ -107,7 +121,11 @@ func (r *remoteImage) read(ctx context.Context, digest string) (*content, error)
 }
 
 func (r *remoteImage) manifest(ctx context.Context, digest string) ([]byte, types.MediaType, error) {
-	got, err := remote.Get(r.ref.Context().Digest(digest), append(r.options[:len(r.options):len(r.options)], remote.WithContext(ctx))...)
+	options, err := r.options(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	got, err := remote.Get(r.ref.Context().Digest(digest), options...)
 	if err != nil {
 		return nil, "", r.fault(ctx, err)
 	}
@@ -117,7 +135,11 @@ func (r *remoteImage) manifest(ctx context.Context, digest string) ([]byte, type
 // open implements blobs.
 func (r *remoteImage) open(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	var body io.ReadCloser
-	blob, err := remote.Layer(r.ref.Context().Digest(d.Digest.String()), append(r.options[:len(r.options):len(r.options)], remote.WithContext(ctx))...)
+	options, err := r.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	blob, err := remote.Layer(r.ref.Context().Digest(d.Digest.String()), options...)
 	if err == nil {
 		body, err = blob.Compressed()
 	}

@@ -296,6 +296,13 @@ func TestCredentials(t *testing.T) {
 		t.Error("another image")
 	}
 	must(t, os.WriteFile(helper, []byte("#!/bin/sh\necho no keyring; exit 1\n"), 0o700))
-	_, err = newStore(t).Open(t.Context(), Request{Name: ref})
+	s := newStore(t)
+	_, err = s.Open(t.Context(), Request{Name: ref})
 	wantFault(t, err, "image_credentials", "no keyring", "docker login")
+
+	// An image that is there needs no credential, and nothing else, where its digest is named.
+	must(t, os.WriteFile(config, []byte(auth("alice:good")), 0o600))
+	r := open(t, s, Request{Name: ref})
+	must(t, os.WriteFile(config, []byte("{broken"), 0o600))
+	open(t, s, Request{Name: host + "/team/tool@" + r.Digest})
 }

@@ -13,7 +13,7 @@ import (
 // transport is how a registry is spoken to: within limits of time and size, and so that what its answers say beside
 // their content can be told afterwards.
 type transport struct {
-	base    http.RoundTripper
+	base    *http.Transport
 	silence time.Duration
 	mu      sync.Mutex
 	retry   string // what the last refusal for too many requests said about when to come again
