@@ -19,10 +19,22 @@ func Required(engine string) bool {
 // else it is skipped with err and detail as the reason.
 func Require(t testing.TB, engine string, err error, detail ...string) {
 	t.Helper()
-	if err == nil {
-		return
+	if err != nil {
+		passOver(t, engine, engine+" cannot be used here: "+err.Error()+" "+strings.Join(detail, " "))
 	}
-	why := engine + " cannot be used here: " + err.Error() + " " + strings.Join(detail, " ")
+}
+
+// RequireSubject goes on where err is nil. Otherwise what a test runs on the engine could not be had here, and needs
+// says what that takes ("the module proxy"): the test fails or is skipped as with Require.
+func RequireSubject(t testing.TB, engine, needs string, err error) {
+	t.Helper()
+	if err != nil {
+		passOver(t, engine, "this test needs "+needs+": "+err.Error())
+	}
+}
+
+func passOver(t testing.TB, engine, why string) {
+	t.Helper()
 	if Required(engine) {
 		t.Fatal(why)
 	}
