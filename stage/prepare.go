@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -239,7 +238,11 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.onClose(aside.Restore)
-	r.onClose(func() error { return r.settle(context.WithoutCancel(ctx)) })
+	r.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+		defer cancel()
+		return r.settle(ctx)
+	})
 	r.artifacts.Stale = aside.Paths()
 	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build, Secrets: r.redact})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
@@ -271,38 +274,6 @@ func (r *run) collect(ctx context.Context) error {
 		return err // what was built is not the commit that the verdict would be about
 	}
 	return r.settle(ctx)
-}
-
-// settle puts the worktree back to its commit after a build that changed tracked files, and names them. It does so
-// once, after the artifacts are sealed, or when nothing came of them.
-func (r *run) settle(ctx context.Context) error {
-	if r.settled {
-		return nil
-	}
-	r.settled = true
-	changes, err := r.repo.Changes(ctx, r.ticket)
-	if err != nil {
-		return err
-	}
-	var tracked, left []string
-	for _, c := range changes {
-		if slices.Contains(r.dirty, c) {
-			continue // somebody's work, whatever the build made of it
-		}
-		if r.artifacts.Tracked(c) {
-			tracked = append(tracked, c)
-		} else {
-			left = append(left, c)
-		}
-	}
-	if len(left) > 0 && !r.ticket.Temporary {
-		r.hints = append(r.hints, fmt.Sprintf("the build left %s, which git does not ignore: list them in .gitignore, or the next run is refused", some(left)))
-	}
-	if len(tracked) == 0 {
-		return nil
-	}
-	r.note("validate.build", "the build changed tracked files, which were put back: "+some(tracked))
-	return r.repo.Restore(ctx, r.ticket, tracked)
 }
 
 func (r *run) materialise(context.Context) error {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // token marks everything that a test's command starts.
@@ -360,3 +362,30 @@ func TestPipeHeldByAnother(t *testing.T) {
 type onText func(string)
 
 func (f onText) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
+
+// A command that runs as the same user must neither write this program's memory nor reach its open files.
+func TestProgramIsShutToItsCommand(t *testing.T) {
+	dumpable := func() uintptr {
+		is, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uintptr(is)
+	}
+	var during uintptr = 9
+	look := writerFunc(func(p []byte) (int, error) {
+		during = dumpable()
+		return len(p), nil
+	})
+	before := dumpable()
+	if _, err := Run(t.Context(), Command{Script: "echo now; sleep 0.2", Dir: "/", Env: baseEnv, Output: look, Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if after := dumpable(); before != 1 || during != 0 || after != 1 {
+		t.Errorf("dumpable %d before, %d during, %d after", before, during, after)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -25,6 +25,10 @@ func enter() error {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("becoming a subreaper: %w", err)
 		}
+		// The command may run as the same user. It must neither write this program's memory nor take its files.
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return fmt.Errorf("shutting this program to the command: %w", err)
+		}
 		running.pids = map[int]bool{}
 	}
 	running.count++
@@ -37,6 +41,7 @@ func leave() {
 	running.count--
 	if running.count == 0 {
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +25,11 @@ type host struct {
 	namespaces func() error                      // tries to make a user namespace, and a mount namespace in it
 }
 
+// namespacesHere is asked once: while a build runs, nobody may look into this program, and so not set its child up.
+var namespacesHere = sync.OnceValue(tryNamespaces)
+
 func thisHost() host {
-	return host{read: readTrimmed, release: kernelRelease, privileged: privileged, namespaces: tryNamespaces}
+	return host{read: readTrimmed, release: kernelRelease, privileged: privileged, namespaces: namespacesHere}
 }
 
 // gVisor itself runs on 4.15; the processes of a box are held by pidfds, which came later.
