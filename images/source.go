@@ -42,7 +42,6 @@ type content struct {
 // layer is a layer as it is stored.
 type layer struct {
 	name   string  // for people
-	size   int64   // as stored; -1 where nobody says
 	diffID v1.Hash // of the layer, unpacked; the zero value where nobody says
 	open   func(ctx context.Context) (io.ReadCloser, error)
 }
@@ -101,7 +100,7 @@ func readManifest(ctx context.Context, ref, platform string, manifest []byte, fr
 			return nil, notImage("the image %q has a layer of the type %q, which is none for Linux", ref, d.MediaType)
 		}
 		c.layers = append(c.layers, layer{
-			name: d.Digest.String(), size: d.Size, diffID: c.config.RootFS.DiffIDs[i],
+			name: d.Digest.String(), diffID: c.config.RootFS.DiffIDs[i],
 			open: func(ctx context.Context) (io.ReadCloser, error) { return from.open(ctx, d) },
 		})
 	}

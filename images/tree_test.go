@@ -3,6 +3,8 @@ package images
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -197,4 +199,27 @@ func TestTooManyEntries(t *testing.T) {
 	must(t, err)
 	wantFault(t, tr.apply(bytes.NewReader(tarOf(t, file("a/b/c/d/e", "1")))), "image_too_large") // the folders count
 	must(t, tr.close())
+}
+
+// Whatever bytes are taken for a layer, it ends, and nothing is made outside of the root.
+func FuzzLayer(f *testing.F) {
+	f.Add(tarOf(f, dir("a"), file("a/b", "1"), link("c", "/a"), file("c/d", "2"), hard("e", "c/d"), file("a/.wh.b", ""), file(".wh..wh..opq", "")))
+	f.Add(gzipped(f, tarOf(f, file("a", "1"))))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		parent := t.TempDir()
+		root := filepath.Join(parent, "root")
+		must(t, os.Mkdir(root, 0o755))
+		b := newBudget(t.Context())
+		b.stream, b.files, b.entries = 1<<20, 1<<20, 1000
+		tr, err := newTree(root, b)
+		must(t, err)
+		l := layer{open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+		_ = l.unpack(t.Context(), b, tr.apply)
+		must(t, tr.close())
+		entries, err := os.ReadDir(parent)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("beside the root: %v, %v", entries, err)
+		}
+		must(t, os.RemoveAll(root)) // as its owner can, whatever the modes
+	})
 }
