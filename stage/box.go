@@ -55,8 +55,12 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	mounts := v.Mounts
+	if v.Image != "host" { // the caller was warned: folders of this machine would not go with another's programs
+		mounts = nil
+	}
 	box, err := r.req.Engine.Start(ctx, sandbox.Spec{
-		RunID: r.record.RunID, Input: r.input, Image: v.Image, ImageDir: dir, Mounts: v.Mounts,
+		RunID: r.record.RunID, Input: r.input, Image: v.Image, ImageDir: dir, Mounts: mounts,
 		Hidden: []string{r.repo.Root(), r.ticket.Worktree},
 		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
 	})

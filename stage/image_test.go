@@ -33,8 +33,15 @@ func TestImageIsLookedAtBeforeTheBuild(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(k.dir, "dist")); err == nil {
 		t.Error("it was built")
 	}
-	k.req.Config.Validate.Image = "oci:" + filepath.Join(filepath.Dir(link), "elsewhere") // the engine's to tell
+	k.req.Config.Validate.Image = "oci:elsewhere" // which the engine is to tell of
+	k.req.Config.Validate.Mounts = []string{"/srv"}
+	k.git("worktree", "add", "-q", "--detach", filepath.Join(filepath.Dir(link), "main"), "main")
+	k.req.Dir = filepath.Join(filepath.Dir(link), "main")
 	k.run(verdict.Clear)
+	spec := k.req.Engine.(*sandboxtest.Fake).Specs()[0]
+	if spec.ImageDir != k.req.Dir || len(spec.Mounts) != 0 {
+		t.Errorf("a relative path begins at %q, not at %q; mounts %q", spec.ImageDir, k.req.Dir, spec.Mounts)
+	}
 }
 
 // inside is an agent that lives in the box.

@@ -84,7 +84,7 @@ func (d *daemon) buildAgain(ctx context.Context, spec sandbox.Spec, platform, wa
 		return err
 	}
 	if id != was {
-		return fault.Envf("image_changed", []string{"run again, with nothing that removes images meanwhile"}, "the image %q was removed while this program ran, and is another one when it is built again", spec.Image)
+		return imageChanged(spec.Image)
 	}
 	return nil
 }

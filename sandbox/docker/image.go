@@ -56,8 +56,22 @@ func (e *engine) pulled(ctx context.Context, d *daemon, p program, ref string) (
 		return nil, err
 	}
 	u.digest = digestOf(u.found, name)
+	u.prepare = func(ctx context.Context) error { // removed in the meantime
+		if err := d.pull(ctx, name, "linux/"+p.arch, e.silence); err != nil {
+			return err
+		}
+		again, err := d.inspect(ctx, p, ref, reference.TagNameOnly(name).String())
+		if err == nil && again.image != u.image {
+			err = imageChanged(ref)
+		}
+		return err
+	}
 	d.known[ref] = u
 	return u, nil
+}
+
+func imageChanged(ref string) error {
+	return fault.Envf("image_changed", []string{"run again, with nothing that removes images meanwhile"}, "the image %q was removed while this program ran, and is another one now", ref)
 }
 
 // inspect looks at an image that the daemon has under a name; ref is how the user calls it.

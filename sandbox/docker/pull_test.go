@@ -110,6 +110,17 @@ func TestPull(t *testing.T) {
 		t.Errorf("it printed %q, %s", out, exit)
 	}
 
+	// One that is removed between two boxes comes again, by the same name if it is the same.
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ImageRemove(t.Context(), ref, image.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if again := start(t, e, testSpec(t, ref)); again.Info().ImageDigest != sum {
+		t.Errorf("%+v", again.Info())
+	}
+
 	other := "s390x"
 	foreign, _ := push(t, host, other)
 	forget(t, d, foreign)
