@@ -47,6 +47,9 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("it printed %q, %s", out, exit)
 	}
 	info := box.Info()
+	if err := box.Close(); err != nil { // before its image can be removed
+		t.Fatal(err)
+	}
 	d, err := e.connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
