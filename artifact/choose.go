@@ -92,6 +92,9 @@ func (c *collection) walk(ctx context.Context, g glob) (found bool, err error) {
 			c.reasons.unreadable(s.path, err)
 			continue
 		}
+		if s.path != g.base && c.otherWorktree(s.path, entries) {
+			entries = nil
+		}
 		for _, e := range entries {
 			p := path.Join(s.path, e.Name())
 			if withheld(p) {
@@ -123,6 +126,13 @@ func (c *collection) walk(ctx context.Context, g glob) (found bool, err error) {
 		}
 	}
 	return found, nil
+}
+
+// otherWorktree reports whether a directory is a worktree of its own, which somebody else works in: it holds a .git file
+// and is no submodule. Its files are neither this build's nor ours to move.
+func (c *collection) otherWorktree(dir string, entries []fs.DirEntry) bool {
+	submodule := c.o.Tracked != nil && c.o.Tracked(dir)
+	return !submodule && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" && e.Type().IsRegular() })
 }
 
 // readDir opens a directory that no link leads to, and lists it.
