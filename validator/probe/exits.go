@@ -23,11 +23,15 @@ func (p *parser) ending(f form, not bool) ([]Outcome, got) {
 	case p.verb(f, "exit|terminate"):
 		return one(p.exits(not))
 	case p.verb(f, "return"):
-		if p.returnsCode() {
+		if p.namesCode(p.i) || p.at(p.i).lower == "with" && p.namesCode(p.i+1) {
 			return one(p.exits(not))
 		}
+		if _, ok := p.digits(); ok || p.at(p.i).lower == "zero" {
+			p.refuse(p.i, `"exit code" in front of it: a number alone may be printed`)
+			return nil, bad
+		}
 	case p.verb(f, "finish|end|complete"):
-		if p.at(p.i).lower == "with" {
+		if p.at(p.i).lower == "with" && p.namesCode(p.i+1) {
 			return one(p.exits(not))
 		}
 	}
@@ -58,17 +62,16 @@ func btoi(b bool) int {
 	return 0
 }
 
-// returnsCode looks whether what is returned is an exit code and nothing that is printed.
-func (p *parser) returnsCode() bool {
-	t := p.at(p.i)
-	switch t.lower {
-	case "exit", "code", "status", "with", "non-zero", "nonzero", "zero":
+// namesCode looks whether what a command returns or ends with is said to be an exit code: a number alone may be printed.
+func (p *parser) namesCode(i int) bool {
+	switch p.at(i).lower {
+	case "exit", "code", "status", "non-zero", "nonzero":
 		return true
 	case "an", "a", "the":
-		next := p.at(p.i + 1).lower
-		return next == "exit" || next == "non-zero" || next == "nonzero" || next == "error" && p.at(p.i+2).lower == "code"
+		next := p.at(i + 1).lower
+		return next == "exit" || next == "non-zero" || next == "nonzero" || next == "error" && p.at(i+2).lower == "code"
 	}
-	return t.kind == word && digits().MatchString(t.text)
+	return false
 }
 
 // exits reads what follows "exits".

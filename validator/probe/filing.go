@@ -17,6 +17,9 @@ func (p *parser) filing(f form, not bool) ([]Outcome, got) {
 	switch {
 	case p.verb(f, "create|make|generate"):
 		switch {
+		case p.at(from).lower[0] != 'c' && p.anyIf("anything|nothing", p.noTextHere):
+			p.refuse(p.i-1, `"file": it could be printed as well`)
+			return nil, bad
 		case not && p.anyIf("anything|any file|any files|a file|any new file|any new files", p.noTextHere),
 			!not && p.anyIf("nothing|no files|no file|no new files", p.noTextHere):
 			return []Outcome{CreatesNothing{}}, gotten(p.allOfIt())
@@ -135,6 +138,7 @@ func (p *parser) creates() ([]Outcome, got) {
 	}
 	switch {
 	case p.any("containing|that contains|with content|with the content"):
+		all := strings.HasPrefix(p.at(p.i-1).lower, "content")
 		if len(list) > 1 {
 			p.refuse(p.i-1, "one file and what it contains, the others in another outcome")
 			return nil, bad
@@ -144,8 +148,12 @@ func (p *parser) creates() ([]Outcome, got) {
 			return nil, bad
 		}
 		o.Type = "file"
-		o.Containing, ok = p.text()
-		list[0] = o
+		text, ok := p.text()
+		if all {
+			return []Outcome{o, Holds{Path: o.Path, Test: Test{Rel: Is, Text: text}}}, gotten(ok)
+		}
+		o.Containing = text
+		return []Outcome{o}, gotten(ok)
 	case p.any("with mode|with permissions|with the mode"):
 		mode, ok := p.mode()
 		for _, o := range list[:len(list):len(list)] {
@@ -278,7 +286,7 @@ func (p *parser) pathFollows() bool {
 func (p *parser) fileSubject() ([]Outcome, got) {
 	save := p.i
 	one := func(o Outcome, ok bool) ([]Outcome, got) { return []Outcome{o}, gotten(ok) }
-	if p.any("no file is created|no files are created|nothing is created|no other file is created|nothing is written to disk") {
+	if p.any("no file is created|no files are created|nothing is created|no other file is created") {
 		return one(CreatesNothing{}, p.at(save+1).lower != "other")
 	}
 	none := p.words("no")

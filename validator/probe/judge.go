@@ -38,6 +38,7 @@ type seen struct {
 	least         shows // and about each
 	decoys        bool  // a decoy can show whether its end is the artifact's
 	codes         bool  // the assertion names an exit code
+	end           bool  // the assertion says how it ends
 	before, after map[string]sandbox.File
 	earlier       *ended   // the last command of the setup
 	listBefore    []string // below the directory, where the outcomes ask for it
@@ -234,12 +235,19 @@ func (ExitsNonZero) judge(s *seen) judgement { return s.failed() }
 func (Fails) judge(s *seen) judgement        { return s.failed() }
 func (Succeeds) judge(s *seen) judgement     { return Exits{[]int{0}}.judge(s) }
 
-// judge passes any code that the program ended with by itself.
-func (DoesNotCrash) judge(s *seen) judgement { return s.absent(met("")) }
+// judge passes any code that the program ended with by itself, unless what it said could be a runtime's last words.
+func (DoesNotCrash) judge(s *seen) judgement {
+	if list := s.streams(AnyStream); s.exit.Code != 0 && len(list[0].data)+len(list[1].data) > 0 {
+		return unverified("exit code %d, which may be a crash that its runtime reports (say the code that is meant): %s", s.exit.Code, show(list))
+	}
+	return s.absent(met(""))
+}
 
 func (o Within) judge(s *seen) judgement {
 	took := s.exit.Elapsed.Round(time.Millisecond)
 	switch {
+	case s.exit.Elapsed <= o.Limit && o.Ends && !s.end && s.exit.Code != 0:
+		return unverified("after %s, but with exit code %d, and it is open whether it has to succeed", took, s.exit.Code)
 	case s.exit.Elapsed <= o.Limit:
 		return met("after %s", took)
 	case o.Ends:

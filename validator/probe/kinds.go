@@ -146,8 +146,11 @@ type (
 		Not  bool
 		To   Stream
 	}
-	// UsageMessage is met by a line that starts with "usage", in any case.
-	UsageMessage struct{ To Stream }
+	// UsageMessage is met by a line that starts with "usage", in any case, with Containing in it or behind it.
+	UsageMessage struct {
+		To         Stream
+		Containing string // empty: anything
+	}
 	// ErrorMessage is met by something on standard error.
 	ErrorMessage struct{}
 	// PrintsVersion is met by numbers between dots: two at least, or as semantic versions are written.
@@ -203,9 +206,15 @@ func (o PrintsLineMatching) String() string {
 func (o NoLineMatching) String() string {
 	return "prints no line matching " + slashed(o.Pattern, o.Fold) + o.To.String()
 }
-func (o UsageMessage) String() string { return "prints a usage message" + o.To.String() }
-func (ErrorMessage) String() string   { return "prints an error message" }
-func (PrintsSame) String() string     { return "prints the same output" }
+func (o UsageMessage) String() string {
+	s := "prints a usage message" + o.To.String()
+	if o.Containing != "" {
+		s += " containing " + literal(o.Containing)
+	}
+	return s
+}
+func (ErrorMessage) String() string { return "prints an error message" }
+func (PrintsSame) String() string   { return "prints the same output" }
 
 func (o PrintsSorted) String() string {
 	if o.Descending {

@@ -93,11 +93,17 @@ func (o Unchanged) String() string     { return "leaves " + literal(o.Path) + " 
 func (o Changes) String() string       { return "changes the file " + literal(o.Path) }
 func (o Exists) String() string        { return subject(o.Type, o.Path) + " exists" }
 func (o Missing) String() string       { return subject(o.Type, o.Path) + " does not exist" }
-func (o Holds) String() string         { return subject("file", o.Path) + " " + o.Test.says(o.Not) }
-func (o HasMode) String() string       { return fmt.Sprintf("%s has mode %04o", subject("", o.Path), o.Mode) }
-func (o IsEmpty) String() string       { return subject("file", o.Path) + isOr(o.Not) + " empty" }
-func (o IsExecutable) String() string  { return subject("file", o.Path) + isOr(o.Not) + " executable" }
-func (o HoldsJSON) String() string     { return subject("file", o.Path) + " is " + o.JSON.String() }
+func (o Holds) String() string {
+	says := o.Test.says(o.Not)
+	if o.Test.Rel == Is {
+		says = map[bool]string{false: "is exactly ", true: "does not equal "}[o.Not] + literal(o.Test.Text)
+	}
+	return subject("file", o.Path) + " " + says
+}
+func (o HasMode) String() string      { return fmt.Sprintf("%s has mode %04o", subject("", o.Path), o.Mode) }
+func (o IsEmpty) String() string      { return subject("file", o.Path) + isOr(o.Not) + " empty" }
+func (o IsExecutable) String() string { return subject("file", o.Path) + isOr(o.Not) + " executable" }
+func (o HoldsJSON) String() string    { return subject("file", o.Path) + " is " + o.JSON.String() }
 func (o HasLines) String() string {
 	return subject("file", o.Path) + " has " + o.Count.String() + plural(" line", o.Count.N)
 }

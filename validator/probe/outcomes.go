@@ -46,6 +46,13 @@ func (p *parser) outcomes(a *Assertion) bool {
 		if ok && !timed {
 			found, ok = p.outcome(j)
 		}
+		if ok && j == thing && len(a.Outcomes) > 0 {
+			_, lines := a.Outcomes[len(a.Outcomes)-1].Outcome.(PrintsLines)
+			if _, texts := found[0].(Prints); lines && texts {
+				p.refuse(from-1, `"containing", or a sentence of its own: it is open which lines have it`)
+				return false
+			}
+		}
 		if !ok || !p.scoped(a, found) {
 			return false
 		}
@@ -86,7 +93,9 @@ func (p *parser) bracket(a *Assertion) bool {
 	if !p.is(open) {
 		return true
 	}
-	p.any("with exit code|with exit status|with code|exit code|exit status|exit|code|status")
+	if !p.oneOf("exit code|with exit code|with exit status|with code|exit status|exit|code|status") {
+		return false
+	}
 	o, ok := p.exitCode()
 	if !ok {
 		return false
@@ -221,6 +230,18 @@ func streamOf(o Outcome) (to Stream, printed bool) {
 	case PrintsLineMatching:
 		return o.To, true
 	case PrintsLines:
+		return o.To, true
+	case PrintsNothing:
+		return o.To, true
+	case PrintsSomething:
+		return o.To, true
+	case DoesNotPrint:
+		return o.To, true
+	case NoLineMatching:
+		return o.To, true
+	case PrintsSorted:
+		return o.To, true
+	case Output:
 		return o.To, true
 	case UsageMessage:
 		return o.To, true

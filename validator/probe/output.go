@@ -138,7 +138,17 @@ func (o PrintsLineMatching) judge(s *seen) judgement {
 }
 
 func (o UsageMessage) judge(s *seen) judgement {
-	return s.find(o.To, "a usage message"+o.To.String(), func(b []byte) ([]byte, bool) { return line(b, usage) })
+	j := s.find(o.To, strings.TrimPrefix(o.String(), "prints "), func(b []byte) ([]byte, bool) {
+		l, found := line(b, usage)
+		return l, found && bytes.Contains(b[bytes.Index(b, l):], []byte(o.Containing))
+	})
+	if o.Containing == "" || j.status != verdict.Unmet {
+		return j
+	}
+	if all := (UsageMessage{To: o.To}).judge(s); all.status == verdict.Met && (Prints{o.Containing, o.To}).judge(s).status == verdict.Met {
+		return unverified("%s stands in front of the usage message or elsewhere: %s", quote([]byte(o.Containing), 120), show(s.streams(o.To)))
+	}
+	return j
 }
 
 func usage(line []byte) bool {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -96,14 +97,18 @@ func (o NoLineMatching) judge(s *seen) judgement {
 func (o PrintsLines) judge(s *seen) judgement {
 	list := s.streams(o.To)
 	if o.Containing != "" {
-		n := 0
+		n, all := 0, 0
 		for _, x := range list {
+			all += count(x.data)
 			if x.cut > 0 {
 				return unverified("%d bytes of %s were not looked at", x.cut, x.name)
 			}
 			for l := range bytes.Lines(x.data) {
 				n += btoi(bytes.Contains(l, []byte(o.Containing)))
 			}
+		}
+		if o.Count.Cmp == "" && o.Count.N == n && all > n {
+			return unverified("%d of %d lines have %s: it is open whether there may be others (\"at least\" allows them): %s", n, all, quote([]byte(o.Containing), 120), show(list))
 		}
 		return s.counted(o.Count, n, "lines containing "+quote([]byte(o.Containing), 120)+o.To.String(), list)
 	}
@@ -174,6 +179,9 @@ func (o Output) judge(s *seen) judgement {
 		if !o.Test.holds(x.data) {
 			continue
 		}
+		if !o.Not && len(list) == 2 && len(list[0].data) > 0 && len(list[1].data) > 0 {
+			return unverified("%s %s, but both streams have something: say stdout or stderr", x.name, o.Test)
+		}
 		if o.Not {
 			return unmet("expected that %s %s, but %s is %s", outputName(o.To), o.Test.says(true), x.name, quote(x.data, 160))
 		}
@@ -217,7 +225,19 @@ func (o PrintsSorted) judge(s *seen) judgement {
 	}
 	exact := slices.IsSortedFunc(lines, bytes.Compare)
 	folded := slices.IsSortedFunc(lines, func(a, b []byte) int { return bytes.Compare(folding(a), folding(b)) })
+	numbers := 0
+	numeric := slices.IsSortedFunc(lines, func(a, b []byte) int {
+		x, _ := number(a)
+		y, _ := number(b)
+		return cmp.Compare(x, y)
+	})
+	for _, l := range lines {
+		_, is := number(l)
+		numbers += btoi(is)
+	}
 	switch {
+	case len(lines) >= 2 && numbers == len(lines) && numeric != exact:
+		return unverified("sorted if the numbers are taken as %s, not otherwise: %s", map[bool]string{true: "numbers", false: "texts"}[numeric], show(list))
 	case len(lines) < 2:
 		return unverified("%d%s: too few to show an order", len(lines), plural(" line", len(lines)))
 	case exact && folded:
@@ -227,6 +247,11 @@ func (o PrintsSorted) judge(s *seen) judgement {
 	default:
 		return unmet("expected sorted lines%s, got %s", o.To, show(list))
 	}
+}
+
+func number(b []byte) (float64, bool) {
+	x, err := strconv.ParseFloat(string(bytes.TrimSpace(b)), 64)
+	return x, err == nil
 }
 
 func folding(b []byte) []byte { return bytes.Map(unicode.ToLower, b) }

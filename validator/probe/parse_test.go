@@ -62,8 +62,8 @@ func TestParse(t *testing.T) {
 		{"`a` fails with code 2 and an error message", tree("a", Fails{}, exits(2), ErrorMessage{})},
 		{"`a` fails with an error message", tree("a", Fails{}, ErrorMessage{})},
 		{"`a` with an error message", tree("a", ErrorMessage{})},
-		{"`a` exits 2 with a usage message to stderr", tree("a", exits(2), UsageMessage{Stderr})},
-		{"`a` exits 2 and prints the usage message on stdout and an error message on stderr", tree("a", exits(2), UsageMessage{Stdout}, ErrorMessage{})},
+		{"`a` exits 2 with a usage message to stderr", tree("a", exits(2), UsageMessage{To: Stderr})},
+		{"`a` exits 2 and prints the usage message on stdout and an error message on stderr", tree("a", exits(2), UsageMessage{To: Stdout}, ErrorMessage{})},
 		{"`a` prints `x`", tree("a", Prints{"x", AnyStream})},
 		{"`a` outputs \"x\" to standard output", tree("a", Prints{"x", Stdout})},
 		{"`a` prints `x`, `y` and `z`", tree("a", Prints{"x", ""}, Prints{"y", ""}, Prints{"z", ""})},
@@ -346,7 +346,7 @@ func drawAssertion(t *rapid.T) *Assertion {
 		case 8:
 			return PrintsLines{Count: Count{N: rapid.IntRange(1, 999_999).Draw(t, "n")}, To: streams.Draw(t, "to")}
 		case 9:
-			return UsageMessage{streams.Draw(t, "to")}
+			return UsageMessage{To: streams.Draw(t, "to")}
 		case 10:
 			return ErrorMessage{}
 		case 11:

@@ -3,30 +3,36 @@ package probe
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Verbs that say that something is printed.
-const prints = "print|output|display|show|report|emit|say|list|echo|mention"
+const prints = "print|display|show|report|say|list|echo|mention"
 
 // printing reads what a command is said to print.
 func (p *parser) printing(f form, not bool) ([]Outcome, got) {
 	from := p.i
-	if !p.verb(f, prints) {
-		if !p.verb(f, "write|produce|give") {
-			return nil, no
-		}
-		if !p.writes(from) {
-			p.i = from
-			return nil, no
-		}
+	sure := p.verb(f, prints)
+	if !sure && !p.verb(f, "output|emit") && (!p.verb(f, "write|produce|give") || !p.writes(from)) {
+		p.i = from
+		return nil, no
 	}
+	what := p.printed
 	if not {
-		list, ok := p.notPrinted()
-		return list, gotten(ok)
+		what = p.notPrinted
 	}
-	list, ok := p.printed()
-	p.listing = true
+	said := p.at(p.i - 1).lower
+	list, ok := what()
+	if ok && !sure && slices.ContainsFunc(list, func(o Outcome) bool { return p.maybeFile(said, o) }) {
+		p.refuse(from, `"prints", or "to stdout" or "to stderr" behind it: it could be a file as well`)
+		return nil, bad
+	}
+	if ok && claims(said) && slices.ContainsFunc(list, ofForm) {
+		p.refuse(from, `"prints": what is reported could be what is true of something else`)
+		return nil, bad
+	}
+	p.listing = !not
 	return list, gotten(ok)
 }
 
@@ -57,7 +63,7 @@ func (p *parser) writes(from int) bool {
 	defer func() { p.i = save }()
 	produces := p.at(from).lower[0] == 'p' || p.at(from).lower[0] == 'g'
 	switch t := p.at(p.i); {
-	case p.any("nothing|no output|anything|something|valid json|json|the same output|an error|a usage|usage|some output"):
+	case p.any("an error message|an error to|an error on|nothing|no output|anything|any output|something|valid json|json|the same output|a usage|usage|some output"):
 		return true
 	case produces && p.words("exactly"):
 		return true
@@ -79,6 +85,7 @@ func (p *parser) writes(from int) bool {
 // printed reads what is printed.
 func (p *parser) printed() ([]Outcome, bool) {
 	one := func(o Outcome) ([]Outcome, bool) { return []Outcome{o}, true }
+	first := p.at(p.i).lower
 	if list, g := p.message(); g != no {
 		return list, g == yes
 	}
@@ -115,9 +122,9 @@ func (p *parser) printed() ([]Outcome, bool) {
 		return []Outcome{PrintsLine{text, p.stream()}}, ok
 	case p.anyIf("the lines", p.textHere):
 		return p.lineList()
-	case p.any("sorted lines|the lines sorted|its lines sorted|lines in alphabetical order|the lines in alphabetical order|lines in sorted order|the lines in sorted order|lines in ascending order|its lines in ascending order"):
+	case p.any("sorted lines|its lines sorted|lines in alphabetical order|lines in sorted order|lines in ascending order|its lines in ascending order"):
 		return one(PrintsSorted{false, p.stream()})
-	case p.any("lines in descending order|the lines in descending order|its lines in descending order|lines in reverse order|the lines in reverse order"):
+	case p.any("lines in descending order|its lines in descending order"):
 		return one(PrintsSorted{true, p.stream()})
 	case p.any("a version number|a version"):
 		return one(PrintsVersion{false, p.stream()})
@@ -130,18 +137,21 @@ func (p *parser) printed() ([]Outcome, bool) {
 	if n, g := p.lines(); g != no {
 		o := PrintsLines{Count: n}
 		ok := g == yes
-		if ok && p.any(containing) {
+		if ok && p.any(lineContaining) {
 			o.Containing, ok = p.oneLine()
 		}
+		at := p.i
 		o.To = p.stream()
-		return []Outcome{o}, ok
+		return []Outcome{o}, ok && p.onlyThere(first, at, o.To)
 	}
 	if p.any("exactly|only|just") {
 		text, ok := p.text()
-		return []Outcome{PrintsExactly{text, p.stream()}}, ok
+		at := p.i
+		to := p.stream()
+		return []Outcome{PrintsExactly{text, to}}, ok && p.onlyThere(first, at, to)
 	}
 	if p.words("a line") { // of several texts it would be one that holds all
-		text, ok := "", p.oneOf(containing)
+		text, ok := "", p.oneOf(lineContaining)
 		if ok {
 			text, ok = p.oneLine()
 		}
@@ -151,15 +161,28 @@ func (p *parser) printed() ([]Outcome, bool) {
 		}
 		return []Outcome{Prints{text, p.stream()}}, ok
 	}
-	if p.any("text|output|a message|some output|something|the message|the text") && !p.any(containing) && !p.isText(p.i) {
+	whole := p.any("output|some output|something") // of which a text behind it could be all
+	if (whole || p.any("text|a message|the message|the text")) && !p.any(containing) && (whole || !p.isText(p.i)) {
 		p.miss(p.i, `"containing" and a text`)
 		return nil, false
 	}
-	p.any("the version|version")
 	return p.texts()
 }
 
-const containing = "containing|that contains|which contains|including|that includes|mentioning|that mentions|with the text|naming|that names|saying|that says"
+// onlyThere refuses "only" in front of a text whose stream is named: the other one could be meant to be empty.
+func (p *parser) onlyThere(first string, at int, to Stream) bool {
+	if to == AnyStream || first != "only" && first != "just" {
+		return true
+	}
+	p.refuse(at, `no stream, or "exactly" for "`+first+`": it is open whether the other stream has to be empty`)
+	return false
+}
+
+// What a line says could be all of it.
+const (
+	lineContaining = "containing|that contains|which contains|including|that includes|mentioning|that mentions|naming|that names"
+	containing     = lineContaining + "|saying|that says"
+)
 
 // holding looks for "containing" or "matching".
 func (p *parser) holding() bool {
@@ -177,16 +200,22 @@ func (p *parser) notPrinted() ([]Outcome, bool) {
 		}
 		return []Outcome{PrintsNothing{p.stream()}}, true
 	case p.any("an error message|any error message|an error|any error|any errors"):
-		if p.stream() == Stdout {
-			p.refuse(p.i-1, "stderr: what stands on stdout is no error message")
-			return nil, false
-		}
-		return []Outcome{PrintsNothing{Stderr}}, true
+		return p.noError()
 	case p.any("a line matching|any line matching|a line that matches"):
 		o, ok := p.matching()
 		return []Outcome{NoLineMatching(o)}, ok
 	}
 	return p.absentTexts()
+}
+
+// noError reads the stream on which there is no error message: without it, or of an error, more than stderr is meant.
+func (p *parser) noError() ([]Outcome, bool) {
+	at := p.i
+	if p.stream() == Stderr {
+		return []Outcome{PrintsNothing{Stderr}}, true
+	}
+	p.refuse(at, `"on stderr": elsewhere nobody can tell what an error is`)
+	return nil, false
 }
 
 // message reads a usage message or an error message, and what it holds.
@@ -195,10 +224,17 @@ func (p *parser) message() ([]Outcome, got) {
 	article := p.any("the|a|its|an")
 	switch {
 	case p.words("usage line"):
-		return []Outcome{UsageMessage{p.stream()}}, yes
+		return []Outcome{UsageMessage{To: p.stream()}}, yes
 	case p.any("usage message|usage text|usage information|usage info|usage help|usage"):
 		to := p.stream()
-		return p.held([]Outcome{UsageMessage{to}}, to)
+		list, g := p.held(nil, to)
+		for i, o := range list {
+			list[i] = UsageMessage{to, o.(Prints).Text}
+		}
+		if len(list) == 0 {
+			list = []Outcome{UsageMessage{To: to}}
+		}
+		return list, g
 	case article && p.any("error message|error"), p.any("errors"), p.any("error message|error") && !p.isText(p.i):
 		at := p.i
 		to := p.stream()
@@ -251,7 +287,7 @@ func (p *parser) thing() ([]Outcome, bool) {
 	at := p.i
 	switch {
 	case p.any("no error message|no error|no errors"):
-		return one(PrintsNothing{Stderr}, true)
+		return p.noError()
 	case p.any("no output|nothing"):
 		if to := p.stream(); to != AnyStream || p.at(p.i-1).lower == "output" {
 			return one(PrintsNothing{to}, true)
@@ -291,8 +327,9 @@ func (p *parser) thingPrinted() ([]Outcome, bool) {
 	if to != Stdout && to != Stderr {
 		to = p.stream()
 	}
+	all := first == "output" && p.isText(p.i)
 	switch {
-	case p.any(containing), (first == "message" || first == "output") && p.isText(p.i):
+	case p.any(containing), all, first == "message" && p.isText(p.i):
 	case p.any("matching|that matches"):
 		t, ok := p.expression()
 		return []Outcome{Output{Test: t, To: cmp.Or(to, p.stream())}}, ok
@@ -302,11 +339,18 @@ func (p *parser) thingPrinted() ([]Outcome, bool) {
 		p.miss(p.i, `"containing" and a text`)
 		return nil, false
 	}
+	at := p.i
 	texts, o, ok := p.group()
 	if to == AnyStream {
 		to = p.stream()
 	}
-	if o != nil {
+	switch {
+	case ok && all && len(texts) > 1:
+		p.refuse(at, `"containing": it is open whether all the output is meant`)
+		return nil, false
+	case ok && all:
+		return []Outcome{PrintsExactly{texts[0], to}}, true
+	case o != nil:
 		return []Outcome{onStream(o, to)}, ok
 	}
 	return printed(texts, to), ok

@@ -76,8 +76,12 @@ func (p *parser) streamSubject() ([]Outcome, got) {
 		}
 		return one(Output{Test{Rel: Is, Text: text}, true, to}, true)
 	}
+	message := p.at(p.i-1).lower == "message"
 	f, not := p.mood(deed)
 	switch {
+	case not && message:
+		p.refuse(save, `"stderr": it is open whether there has to be a message`)
+		return nil, bad
 	case p.verb(f, "contain|include|mention|have|show") || f == finite && p.words("has"):
 		return p.streamHolds(to, not)
 	case !not && p.verb(f, "stay|remain"):

@@ -80,8 +80,8 @@ func (p *parser) texts() ([]Outcome, bool) {
 			return []Outcome{onStream(o, to)}, true
 		}
 		if p.any("and nothing else") {
-			if len(group) != 1 || named {
-				p.refuse(p.i-1, "one text, which is then all that is printed")
+			if len(group) != 1 || named || to != AnyStream {
+				p.refuse(p.i-3, "one text without a stream, which is then all that is printed: or \"prints exactly\"")
 				return nil, false
 			}
 			return []Outcome{PrintsExactly{group[0], to}}, true
@@ -93,8 +93,9 @@ func (p *parser) texts() ([]Outcome, bool) {
 		for _, text := range group {
 			list = append(list, Prints{text, to})
 		}
-		if to != AnyStream && len(group) == 1 && !named && p.words("only") {
-			return append(list, DoesNotPrint{group[0], map[Stream]Stream{Stdout: Stderr, Stderr: Stdout}[to]}), true
+		if to != AnyStream && p.at(p.i).lower == "only" {
+			p.refuse(p.i, `what is on the other stream: it is open whether that has to be empty`)
+			return nil, false
 		}
 		save := p.i
 		if p.is(comma); p.any("but not|and not|not") && p.isText(p.i) {

@@ -232,6 +232,7 @@ func (t *trial) look(ctx context.Context) (*seen, judgement, error) {
 func (t *trial) needs(s *seen) (own time.Duration, paths []string, listing bool) {
 	own = ownTimeout
 	for _, clause := range t.tree.Outcomes {
+		s.end = s.end || isEnd(clause.Outcome)
 		switch o := clause.Outcome.(type) {
 		case Within:
 			own = max(own, o.Limit+10*time.Second)
