@@ -170,6 +170,10 @@ func (p *parser) outcome(j joint) ([]Outcome, bool) {
 			return list, g == yes
 		}
 	}
+	if j == deed && p.at(p.i).lower == "errors" && p.at(p.i+1).lower != "out" {
+		p.refuse(p.i, `"fails" or "prints an error message": it is open which of them`)
+		return nil, false
+	}
 	if j == deed {
 		for _, part := range []func() ([]Outcome, got){p.codeSubject, p.lineSubject, p.streamSubject, p.fileSubject, p.message, p.silence} {
 			if list, g := part(); g != no {
