@@ -1,0 +1,31 @@
+package probe
+
+var bundleMutants = []mutant{
+	{"help on the wrong stream", []string{"usage(os.Stdout)", "usage(os.Stderr)"}, ""},
+	{"usage on the wrong stream", []string{"usage(os.Stderr)", "usage(os.Stdout)"}, ""},
+	{"a wrong call ends with 1", []string{"os.Exit(2)", "os.Exit(1)"}, ""},
+	{"errors on the wrong stream", []string{`Fprintln(os.Stderr, "bundle:"`, `Fprintln(os.Stdout, "bundle:"`}, ""},
+	{"a bundle of nothing", []string{"len(args) >= 3", "len(args) >= 2"}, ""},
+	{"a directory is not looked for", []string{"info.IsDir()", "info.Size() < 0"}, "nothing that can be seen: the system refuses it in the same words"},
+	{"a directory is passed over", []string{`return fmt.Errorf("%s is a directory", name)`, "continue"}, ""},
+	{"a missing file leaves an empty bundle", []string{"os.Stat(name)\n\t\tif err != nil {", "os.Stat(name)\n\t\tif err != nil {\n\t\t\tos.WriteFile(out, nil, 0o644)"}, ""},
+	{"in the order of the call", []string{"strings.Compare(a.Name, b.Name)", "0*strings.Compare(a.Name, b.Name)"}, ""},
+	{"a name twice, off by one", []string{"i := 1;", "i := 2;"}, ""},
+	{"names keep their directory", []string{"entry{filepath.Base(name),", "entry{name,"}, ""},
+	{"modes are lost", []string{"uint32(info.Mode().Perm())", "0o644"}, ""},
+	{"pack overwrites", []string{"os.O_EXCL", "os.O_TRUNC"}, ""},
+	{"the count is one short", []string{`Printf("%d files\n", len(entries))`, `Printf("%d files\n", len(entries)-1)`}, ""},
+	{"the last byte is not written", []string{"f.Write(data)", "f.Write(data[:len(data)-1])"}, ""},
+	{"no bundle is no error", []string{`return nil, fmt.Errorf("%s is no bundle: %w", name, err)`, "return nil, nil"}, ""},
+	{"list shows modes in another base", []string{"%04o %d", "%04d %d"}, ""},
+	{"list counts one byte more", []string{"len(e.Data), e.Name", "len(e.Data)+1, e.Name"}, ""},
+	{"names lead out", []string{`e.Name != filepath.Base(e.Name) || `, ""}, ""},
+	{"two dots are a name", []string{` || e.Name == ".."`, ""}, "missing assertion (a bundle with the name `..` is refused with `leads out`)"},
+	{"unpack overwrites", []string{`filepath.Join(dir, e.Name)); err == nil`, `filepath.Join(dir, e.Name)); err == nil && name == ""`}, ""},
+	{"unpack looks at one file at a time", []string{
+		"\t\tif _, err := os.Lstat(filepath.Join(dir, e.Name)); err == nil {\n\t\t\treturn fmt.Errorf(\"%s exists\", e.Name)\n\t\t}\n", "",
+		"\t\tif err := os.WriteFile(filepath", "\t\tif _, err := os.Lstat(filepath.Join(dir, e.Name)); err == nil {\n\t\t\treturn fmt.Errorf(\"%s exists\", e.Name)\n\t\t}\n\t\tif err := os.WriteFile(filepath",
+	}, "missing assertion (of two files, the second of which exists, the first is not unpacked)"},
+	{"the directory is one's own only", []string{"os.MkdirAll(dir, 0o755)", "os.MkdirAll(dir, 0o700)"}, "missing assertion (creates the directory `out` with mode 0755)"},
+	{"unpack makes modes up", []string{"os.FileMode(e.Mode)", "0o644"}, ""},
+}

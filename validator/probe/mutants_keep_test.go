@@ -1,0 +1,27 @@
+package probe
+
+var keepMutants = []mutant{
+	{"usage on the wrong stream", []string{`Fprintln(os.Stderr, "usage`, `Fprintln(os.Stdout, "usage`}, ""},
+	{"errors on the wrong stream", []string{`Fprintln(os.Stderr, "keep:"`, `Fprintln(os.Stdout, "keep:"`}, ""},
+	{"a wrong call ends with 1", []string{`os.Exit(2)`, `os.Exit(1)`}, ""},
+	{"an error ends with 3", []string{`os.Exit(1)`, `os.Exit(3)`}, ""},
+	{"too many arguments are taken", []string{`len(args)-1 != want`, `len(args)-1 < want`}, "missing assertion (`keep get a b` exits 2)"},
+	{"too few arguments are not refused", []string{`len(args)-1 != want`, `len(args)-1 > want`}, ""},
+	{"init overwrites", []string{"err == nil {\n\t\t\treturn errors.New(store + \" exists\")", "err == nil && store == \"\" {\n\t\t\treturn errors.New(store + \" exists\")"}, ""},
+	{"init writes in place of a link that leads nowhere", []string{`os.Lstat(store)`, `os.Stat(store)`}, "missing assertion, which needs a link that is given, and the language has none"},
+	{"set keeps the first value", []string{`ok && old == args[2]`, `ok && old != ""`}, ""},
+	{"set writes again what is there", []string{`ok && old == args[2]`, `ok && old == args[2]+"x"`}, "nothing that can be seen: the file is the same"},
+	{"an empty name is taken", []string{`strings.TrimSpace(args[1]) == ""`, `strings.TrimSpace(args[1]) == "x"`}, ""},
+	{"get without a line end", []string{`fmt.Println(value)`, `fmt.Print(value)`}, ""},
+	{"get of nothing succeeds", []string{"if !ok {\n\t\t\treturn errors.New(\"no \" + args[1])\n\t\t}\n\t\tfmt.Println", "if !ok {\n\t\t\treturn nil\n\t\t}\n\t\tfmt.Println"}, ""},
+	{"rm of nothing succeeds", []string{"; !ok {\n\t\t\treturn errors.New(\"no \" + args[1])\n\t\t}\n\t\tdelete", "; !ok {\n\t\t\treturn nil\n\t\t}\n\t\tdelete"}, ""},
+	{"rm removes nothing", []string{`delete(kept, args[1])`, `_ = kept`}, ""},
+	{"rm does not save", []string{"delete(kept, args[1])\n\t\treturn save(kept)", "delete(kept, args[1])"}, ""},
+	{"list in the wrong order", []string{`slices.Sort(names)`, `slices.Sort(names); slices.Reverse(names)`}, ""},
+	{"export on the wrong stream", []string{`NewEncoder(os.Stdout)`, `NewEncoder(os.Stderr)`}, ""},
+	{"a damaged store counts as empty", []string{`return nil, fmt.Errorf("%s: %w", store, err)`, `return map[string]string{}, nil`}, ""},
+	{"no word about init", []string{`here; keep init makes one`, `here`}, ""},
+	{"others may read the store", []string{`0o600`, `0o644`}, ""},
+	{"the store is written in place", []string{`store + ".next"`, `store`}, "what only shows when it is cut short in the middle"},
+	{"a file is left behind", []string{`return os.Rename(next, store)`, `return os.WriteFile(store, data, 0o600)`}, "missing assertion (does not create `keep.json.next`)"},
+}
