@@ -54,7 +54,7 @@ type subject struct {
 	transcript bytes.Buffer
 }
 
-func start(t *testing.T, e sandbox.Engine, a artifact) *subject {
+func start(t testing.TB, e sandbox.Engine, a artifact) *subject {
 	t.Helper()
 	s := &subject{}
 	input := t.TempDir()
@@ -107,7 +107,7 @@ func (s *subject) install(t *testing.T, commands ...string) install.Result {
 	return r
 }
 
-func (s *subject) ask(t *testing.T, agent validator.Agent, r install.Result, texts ...string) verdict.Report {
+func (s *subject) ask(t testing.TB, agent validator.Agent, r install.Result, texts ...string) verdict.Report {
 	t.Helper()
 	var c contract.Contract
 	for i, text := range texts {
