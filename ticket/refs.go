@@ -21,6 +21,7 @@ type ref struct {
 	remote string // origin; empty for a local branch
 	commit string
 	symbol string // what it points to where it is only another name
+	head   bool   // the repository's own HEAD points to it
 }
 
 // String is how a person names it.
@@ -47,7 +48,7 @@ func (r *Repo) refs(ctx context.Context) ([]ref, error) {
 
 func (r *Repo) listRefs(ctx context.Context) ([]ref, error) {
 	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{
-		"for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", heads, remotes,
+		"for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)%00%(HEAD)", heads, remotes,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("listing branches: %w", err)
@@ -61,10 +62,10 @@ func (r *Repo) listRefs(ctx context.Context) ([]ref, error) {
 	var all []ref
 	for line := range bytes.Lines(out) { // no ref name holds a line end
 		fields := strings.Split(strings.TrimSuffix(string(line), "\n"), "\x00")
-		if len(fields) != 3 {
+		if len(fields) != 4 {
 			return nil, fmt.Errorf("listing branches: git printed %q", line)
 		}
-		b := ref{full: fields[0], commit: fields[1], symbol: fields[2]}
+		b := ref{full: fields[0], commit: fields[1], symbol: fields[2], head: fields[3] == "*"}
 		if short, ok := strings.CutPrefix(b.full, heads); ok {
 			b.short = short
 			all = append(all, b)
@@ -90,55 +91,6 @@ func (r *Repo) remoteNames(ctx context.Context) ([]string, error) {
 	names := strings.Fields(string(out))
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	return names, nil
-}
-
-// defaultBranch is the short name of the branch that no record is ever committed to: base where it is given, else
-// where origin/HEAD points, else main or master. Empty where there is none of them.
-func defaultBranch(all []ref, base string) string {
-	if base != "" {
-		base = strings.TrimPrefix(base, heads)
-		for _, b := range all {
-			if b.remote != "" && base == b.String() && !slices.ContainsFunc(all, func(l ref) bool { return l.remote == "" && l.short == base }) {
-				return b.short // written as origin/main
-			}
-		}
-		return base
-	}
-	for _, b := range all {
-		if to, ok := strings.CutPrefix(b.symbol, remotes+"origin/"); ok && b.full == remotes+"origin/HEAD" {
-			return to
-		}
-	}
-	for _, name := range []string{"main", "master"} {
-		if slices.ContainsFunc(all, func(b ref) bool { return b.short == name }) {
-			return name
-		}
-	}
-	return ""
-}
-
-// tipsOf are the commits of the default branch that defaultBranch found for given: the local branch's and origin's, or
-// those of the remote that given names. Another remote counts only where neither has the branch and it is the only one
-// that does: anybody's fork may be a remote here.
-func tipsOf(all []ref, base, given string) []string {
-	remote := "origin"
-	if name, ok := strings.CutSuffix(given, "/"+base); ok && slices.ContainsFunc(all, func(b ref) bool { return b.remote == name }) {
-		remote = name
-	}
-	var tips, elsewhere []string
-	for _, b := range all {
-		switch {
-		case base == "" || b.short != base:
-		case b.remote == "" || b.remote == remote:
-			tips = append(tips, b.commit)
-		default:
-			elsewhere = append(elsewhere, b.commit)
-		}
-	}
-	if len(tips) == 0 && len(elsewhere) == 1 {
-		return elsewhere
-	}
-	return tips
 }
 
 // checkout is one worktree of the repository.

@@ -19,6 +19,7 @@ type Repo struct {
 	common string // the directory that all worktrees share
 	top    string // the invoking worktree's root; empty in a bare repository
 	gitDir string // of the invoking worktree
+	bare   bool
 	main   string // the main worktree's root; empty where there is none or nothing tells
 }
 
@@ -102,8 +103,11 @@ func (r *Repo) shared() place { return place{dir: r.common, gitDir: r.common} }
 // (core.worktree) may claim any folder for it, so that folder has to lead back to this repository.
 func (r *Repo) mainRoot(ctx context.Context) (string, error) {
 	conf, err := r.configured(ctx, r.shared())
-	if err != nil || conf.isTrue("core.bare") {
+	if err != nil {
 		return "", err
+	}
+	if r.bare = conf.isTrue("core.bare"); r.bare {
+		return "", nil
 	}
 	var root string
 	switch claimed := conf.values["core.worktree"]; {

@@ -80,8 +80,11 @@ func (r *Repo) prepare(ctx context.Context, q Query) (*Ticket, []ref, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	base := defaultBranch(refs, q.Base)
-	return &Ticket{Issue: q.Issue, Dir: path.Clean(dir), repo: r, base: base, tips: tipsOf(refs, base, q.Base)}, refs, nil
+	base, tips, err := r.trunk(refs, q.Base)
+	if err == nil && q.Ref != "" {
+		err = notItsOwn(base, q) // of a branch byBranch says so
+	}
+	return &Ticket{Issue: q.Issue, Dir: path.Clean(dir), repo: r, base: base, tips: tips}, refs, err
 }
 
 func expand(template, issue string) string { return strings.ReplaceAll(template, "{issue}", issue) }
@@ -129,7 +132,10 @@ func (r *Repo) byRef(ctx context.Context, t *Ticket, q Query, at *checkout) erro
 	if at != nil {
 		from.dir = at.path
 	}
-	commit, err := r.git.line(ctx, call{at: from, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", q.Ref + "^{commit}"}})
+	commit, err := r.revision(ctx, from, q.Ref)
+	if f := fault.Of(err); f != nil && f.Code == codeAmbiguous {
+		return err
+	}
 	if _, said := errors.AsType[*gitError](err); said {
 		if _, err := os.Lstat(filepath.Join(r.common, "shallow")); err == nil {
 			return fault.Envf("commit_missing", []string{

@@ -168,20 +168,35 @@ func TestDefaultBranch(t *testing.T) {
 		return all
 	}
 	head := ref{full: remotes + "origin/HEAD", short: "HEAD", remote: "origin", symbol: remotes + "origin/trunk/x"}
+	there := func(remote, short string) ref {
+		return ref{full: remotes + remote + "/" + short, short: short, remote: remote, commit: "c"}
+	}
+	standing := ref{full: heads + "trunk", short: "trunk", head: true}
 	for name, c := range map[string]struct {
-		refs []ref
-		base string
-		want string
+		refs  []ref
+		base  string
+		bare  bool
+		want  string
+		fails bool
 	}{
-		"given":              {local("main"), "develop", "develop"},
-		"given in full":      {local("main"), "refs/heads/develop", "develop"},
-		"origin's":           {append(local("main"), head), "", "trunk/x"},
-		"main before master": {local("master", "main"), "", "main"},
-		"master":             {local("master", "x"), "", "master"},
-		"none":               {local("x"), "", ""},
+		"given":                                 {refs: local("main"), base: "develop", want: "develop"},
+		"given in full":                         {refs: local("main"), base: "refs/heads/develop", want: "develop"},
+		"given as a remote's":                   {refs: []ref{there("origin", "main")}, base: "origin/main", want: "main"},
+		"given as a remote's, in full":          {refs: []ref{there("origin", "main")}, base: "refs/remotes/origin/main", want: "main"},
+		"given, and there is one so called":     {refs: append(local("origin/main"), there("origin", "main")), base: "origin/main", fails: true},
+		"origin's":                              {refs: append(local("main", "master"), head), want: "trunk/x"},
+		"main and master":                       {refs: local("master", "main"), fails: true},
+		"main here, master there":               {refs: append(local("main"), there("origin", "master")), fails: true},
+		"both there":                            {refs: []ref{there("origin", "main"), there("origin", "master")}, fails: true},
+		"main there, where anybody may push it": {refs: []ref{there("origin", "trunk"), there("origin", "main")}, fails: true},
+		"here and there":                        {refs: append(local("main"), there("origin", "main"), there("fork", "main")), want: "main"},
+		"master":                                {refs: local("master", "x"), want: "master"},
+		"none":                                  {refs: local("x"), want: ""},
+		"what a bare one's HEAD names":          {refs: append(local("main"), standing), bare: true, want: "trunk"},
+		"what a checkout stands on":             {refs: append(local("main"), standing), want: "main"},
 	} {
-		if got := defaultBranch(c.refs, c.base); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		if got, err := defaultBranch(c.refs, c.base, c.bare); got != c.want || (err != nil) != c.fails {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
 		}
 	}
 }

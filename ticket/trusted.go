@@ -65,28 +65,35 @@ func (r *Repo) Locate(ctx context.Context, q Query) (*Ticket, error) {
 	return t, nil
 }
 
-// Commit is the commit that a revision names; HEAD is the invoking checkout's. None is a usage fault.
+// Commit is the commit that a revision names; HEAD is the invoking checkout's. None is a usage fault, and so is a name
+// that may stand for more than one.
 func (r *Repo) Commit(ctx context.Context, rev string) (string, error) {
 	at := r.shared()
 	if r.top != "" {
 		at = place{dir: r.top}
 	}
-	id, err := r.git.line(ctx, call{at: at, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"}})
+	id, err := r.revision(ctx, at, rev)
 	if exited(err, 1) || exited(err, 128) {
 		return "", fault.Usagef("no_commit", []string{"fetch it first, or name another one"}, "%q names no commit here", rev)
 	}
 	return id, err
 }
 
-// Fork is where the history of a commit leaves the default branch: the merge base. base is as in Query and must come
-// from somewhere that is trusted. Without a commit it is the default branch's own. Empty: there is none, or a shallow
-// clone does not hold it.
-func (r *Repo) Fork(ctx context.Context, commit, base string) (string, error) {
+// Fork is where the history of a commit leaves the default branch: the merge base. Of q, Base (which must come from
+// somewhere that is trusted), Issue, Branch and BranchTemplate count. Without a commit it is the default branch's own.
+// Empty: there is none, or a shallow clone does not hold it.
+func (r *Repo) Fork(ctx context.Context, commit string, q Query) (string, error) {
 	refs, err := r.refs(ctx)
 	if err != nil {
 		return "", err
 	}
-	tips := tipsOf(refs, defaultBranch(refs, base), base)
+	base, tips, err := r.trunk(refs, q.Base)
+	if err == nil {
+		err = notItsOwn(base, q)
+	}
+	if err != nil {
+		return "", err
+	}
 	if len(tips) == 0 || commit == "" {
 		return append(tips, "")[0], nil
 	}

@@ -88,7 +88,7 @@ func TestFork(t *testing.T) {
 		if c.at != "" {
 			commit = s.git("rev-parse", c.at)
 		}
-		if got, err := r.Fork(context.Background(), commit, c.base); err != nil || got != c.want {
+		if got, err := r.Fork(context.Background(), commit, Query{Base: c.base}); err != nil || got != c.want {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestFork(t *testing.T) {
 	s.git("update-ref", "refs/remotes/origin/main", "main")
 	s.git("remote", "add", "origin", s.dir)
 	s.git("branch", "-qf", "main", left)
-	if got, err := open(t, s.dir).Fork(context.Background(), s.git("rev-parse", "late"), ""); err != nil || got != s.git("rev-parse", "origin/main") {
+	if got, err := open(t, s.dir).Fork(context.Background(), s.git("rev-parse", "late"), Query{}); err != nil || got != s.git("rev-parse", "origin/main") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -42,20 +42,9 @@ func inCI(getenv func(string) string) (p pushed, ok bool, err error) {
 
 func onGitHub(getenv func(string) string) (pushed, error) {
 	p := pushed{service: "GitHub Actions"}
-	var event struct {
-		PullRequest *struct {
-			Head struct{ Ref, SHA string }
-		} `json:"pull_request"`
-	}
-	if name := getenv("GITHUB_EVENT_PATH"); name != "" {
-		f, err := os.Open(name)
-		if err != nil {
-			return p, err
-		}
-		defer f.Close()
-		if err := json.NewDecoder(io.LimitReader(f, maxPayload)).Decode(&event); err != nil {
-			return p, fmt.Errorf("reading GITHUB_EVENT_PATH: %w", err)
-		}
+	event, err := gitHubEvent(getenv)
+	if err != nil {
+		return p, err
 	}
 	if head := getenv("GITHUB_HEAD_REF"); event.PullRequest != nil || head != "" {
 		if event.PullRequest == nil || event.PullRequest.Head.SHA == "" {
@@ -66,6 +55,49 @@ func onGitHub(getenv func(string) string) (pushed, error) {
 		p.branch, p.commit = getenv("GITHUB_REF_NAME"), getenv("GITHUB_SHA")
 	}
 	return p, nil
+}
+
+// githubEvent is what is read of an event.
+type githubEvent struct {
+	PullRequest *struct {
+		Head struct{ Ref, SHA string }
+	} `json:"pull_request"`
+	Repository struct {
+		DefaultBranch string `json:"default_branch"`
+	}
+}
+
+func gitHubEvent(getenv func(string) string) (event githubEvent, err error) {
+	name := getenv("GITHUB_EVENT_PATH")
+	if name == "" {
+		return event, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return event, err
+	}
+	defer f.Close()
+	if err := json.NewDecoder(io.LimitReader(f, maxPayload)).Decode(&event); err != nil {
+		return event, fmt.Errorf("reading GITHUB_EVENT_PATH: %w", err)
+	}
+	return event, nil
+}
+
+// ciBase is the default branch that a CI service names, and the variable that says so; empty outside, and where the
+// event cannot be read: then nothing is named. It is the project's, never a pull request's target: whoever opens that
+// chooses it, and could push the branch as well.
+func ciBase(getenv func(string) string) (name, variable string) {
+	switch {
+	case getenv("GITHUB_ACTIONS") == "true":
+		variable = "GITHUB_EVENT_PATH"
+		if event, err := gitHubEvent(getenv); err == nil {
+			name = event.Repository.DefaultBranch
+		}
+	case getenv("GITLAB_CI") == "true":
+		variable = "CI_DEFAULT_BRANCH"
+		name = getenv(variable)
+	}
+	return name, variable
 }
 
 func onGitLab(getenv func(string) string) (pushed, error) {

@@ -54,3 +54,29 @@ func TestCIJudgesTheHeadNeverTheMergeCommit(t *testing.T) {
 		t.Errorf("outside: %v, %v", in, err)
 	}
 }
+
+// The default branch is the project's. Who opens a pull request chooses its target, and could have pushed that, too.
+func TestCINamesTheDefaultBranch(t *testing.T) {
+	event := func(content string) string {
+		name := filepath.Join(t.TempDir(), "event.json")
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	pull := event(`{"pull_request": {"base": {"ref": "evil"}}, "repository": {"default_branch": "trunk"}}`)
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"GitHub":                        {map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": pull, "GITHUB_BASE_REF": "evil"}, "trunk"},
+		"GitHub, no event":              {map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "evil"}, ""},
+		"GitHub, event that is no JSON": {map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": event("{")}, ""},
+		"GitLab":                        {map[string]string{"GITLAB_CI": "true", "CI_DEFAULT_BRANCH": "trunk", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "evil"}, "trunk"},
+		"elsewhere":                     {map[string]string{"GITHUB_EVENT_PATH": pull, "CI_DEFAULT_BRANCH": "trunk"}, ""},
+	} {
+		if got, _ := ciBase(func(name string) string { return c.env[name] }); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -62,12 +62,16 @@ func (a *app) settings(cmd *cobra.Command) (settings, error) {
 	return a.layer(cmd, file)
 }
 
-// layer makes settings of the defaults, a file, the environment, the flags that cmd has; the last one that says
+// layer makes settings of the defaults, what the CI service says, a file, the environment, the flags that cmd has; the last one that says
 // something wins. The error is an *config.Error.
 func (a *app) layer(cmd *cobra.Command, file config.File) (settings, error) {
 	v := viper.New()
+	ci, said := ciBase(os.Getenv)
 	for _, k := range config.Keys() {
 		v.SetDefault(k.Name, k.Default)
+		if k.Name == baseKey && ci != "" {
+			v.SetDefault(k.Name, ci)
+		}
 		if err := v.BindEnv(k.Name, k.Env()); err != nil {
 			return settings{}, err
 		}
@@ -82,7 +86,11 @@ func (a *app) layer(cmd *cobra.Command, file config.File) (settings, error) {
 	}
 	s := settings{file: file}
 	for _, k := range config.Keys() {
-		s.values = append(s.values, a.origin(k, v.Get(k.Name), file, cmd.Flags().Lookup(flagKeys[k.Name])))
+		value := a.origin(k, v.Get(k.Name), file, cmd.Flags().Lookup(flagKeys[k.Name]))
+		if k.Name == baseKey && ci != "" && value.Source == config.FromDefault {
+			value.Source, value.At = config.FromEnv, said
+		}
+		s.values = append(s.values, value)
 	}
 	problems, others := config.UnknownEnv(os.Environ())
 	for _, name := range others {

@@ -81,7 +81,7 @@ func (g *ground) findBase(ctx context.Context) error {
 		return err
 	}
 	g.base = none
-	if g.fork, err = g.repo.Fork(ctx, g.here.Commit, none.Ticket.Base); err != nil || g.fork == "" {
+	if g.fork, err = g.forkBy(ctx, none.Ticket); err != nil || g.fork == "" {
 		return err
 	}
 	if g.base, g.baseErr = g.committed(ctx, g.fork); g.baseErr != nil {
@@ -91,7 +91,7 @@ func (g *ground) findBase(ctx context.Context) error {
 	if g.base.Ticket.Base == none.Ticket.Base {
 		return nil
 	}
-	fork, err := g.repo.Fork(ctx, g.here.Commit, g.base.Ticket.Base)
+	fork, err := g.forkBy(ctx, g.base.Ticket)
 	if err != nil || fork == "" || fork == g.fork {
 		return err
 	}
@@ -100,6 +100,16 @@ func (g *ground) findBase(ctx context.Context) error {
 		g.base = none
 	}
 	return nil
+}
+
+func (g *ground) forkBy(ctx context.Context, by config.Ticket) (string, error) {
+	q := g.query
+	q.BranchTemplate, q.Base = by.Branch, by.Base
+	fork, err := g.repo.Fork(ctx, g.here.Commit, q)
+	if f := fault.Of(err); f != nil && f.Code == "default_branch_unknown" && q.Issue == "" && g.here.Root != "" {
+		return "", nil // without an issue the checkout's own file counts
+	}
+	return fork, err
 }
 
 // committed makes settings of the file at a commit, or of none where that has none.
@@ -258,8 +268,10 @@ func (g *ground) untrusted() error {
 	return &issueError{fault.Usagef("config_untrusted", hints, "%s is the ticket's own: who writes the code must not choose how it is judged", g.path)}
 }
 
+const baseKey = "ticket.base"
+
 // baseVariable names the default branch from outside of any file.
-var baseVariable = func() string { k, _ := config.Lookup("ticket.base"); return k.Env() }()
+var baseVariable = func() string { k, _ := config.Lookup(baseKey); return k.Env() }()
 
 // compare notes how the file of the ticket's commit differs from the one in force. Where only the ticket has one, there
 // is none to be trusted.
