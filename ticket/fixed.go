@@ -27,6 +27,8 @@ type Agreed struct {
 // the ticket's stage documents fixes the contract, which has to be what stood before that commit, in its first parent.
 // Between a commit's parents a merge chooses; only what it has from none of them is its own.
 //
+// And where the default branch holds a contract for the ticket, that one was agreed: the contract has to be the same.
+//
 // A contract that changed, or came later, is a *verdict.Refusal. History that is not here is a fault of the
 // environment. A contract out of an issue's body is bound by the history only where contract.md stood there before the
 // code. The note, where not empty, says what the history of a commit on the default branch cannot tell.
@@ -40,7 +42,7 @@ func (r *Repo) Fixed(ctx context.Context, t *Ticket, text Text, agreed Agreed) (
 		}
 		return "", nil
 	}
-	commits, own, err := r.fixing(ctx, t)
+	commits, left, err := r.fixing(ctx, t)
 	if f := fault.Of(err); f != nil && (f.Code == codeHistory || f.Code == codeBase) {
 		if text.Source == SourceIssue {
 			return "", nil // the branch does not hold it, so its history has no say
@@ -49,12 +51,10 @@ func (r *Repo) Fixed(ctx context.Context, t *Ticket, text Text, agreed Agreed) (
 	} else if err != nil {
 		return "", err
 	}
-	for _, c := range commits {
-		if err := r.unchangedSince(ctx, t, text, c); err != nil {
-			return "", err
-		}
+	if left != nil {
+		return "", r.unchanged(ctx, t, text, left, commits)
 	}
-	if !own && text.Source == SourceCommit {
+	if text.Source == SourceCommit {
 		note = fmt.Sprintf("%s is on the default branch: its history does not tell whether the contract was agreed before the code", short(t.Commit))
 	}
 	return note, nil
@@ -73,23 +73,28 @@ const (
 )
 
 // fixing finds the commits that fix the contract: all that have no other before them. A branch without merges has at
-// most one. own tells whether the ticket has any commit that is not on the default branch.
-func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, own bool, err error) {
+// most one. left are the commits of the default branch that the ticket's own build on; nil where it has none of its own.
+func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, left []string, err error) {
 	if len(t.tips) == 0 {
-		return nil, false, noBase(t.base)
+		return nil, nil, noBase(t.base)
 	}
-	args := append([]string{"rev-list", "--topo-order", "--reverse", "--parents", t.Commit, "--not"}, t.tips...)
+	args := append([]string{"rev-list", "--topo-order", "--reverse", "--parents", "--boundary", t.Commit, "--not"}, t.tips...)
 	out, err := r.git.output(ctx, call{at: r.shared(), args: args})
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the ticket's history: %w", err)
+		return nil, nil, fmt.Errorf("reading the ticket's history: %w", err)
 	}
+	own := false
 	after := map[string]bool{} // commits that are fixers or have one before them
 	for line := range strings.Lines(string(out)) {
+		if edge, ok := strings.CutPrefix(line, "-"); ok {
+			left = append(left, strings.Fields(edge)[0])
+			continue
+		}
 		own = true
 		commit, parents := line[:strings.IndexAny(line, " \n")], strings.Fields(line)[1:]
 		if len(parents) == 0 {
 			if err := r.whole(ctx); err != nil {
-				return nil, own, err
+				return nil, nil, err
 			}
 		}
 		if slices.ContainsFunc(parents, func(p string) bool { return after[p] }) {
@@ -98,7 +103,7 @@ func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, own bool, 
 		}
 		paths, err := r.touched(ctx, commit)
 		if err != nil {
-			return nil, own, err
+			return nil, nil, err
 		}
 		paths = slices.DeleteFunc(paths, func(p string) bool {
 			dir, name := path.Split(p)
@@ -109,7 +114,10 @@ func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, own bool, 
 			found = append(found, fixer{commit, append(parents, "")[0], paths})
 		}
 	}
-	return found, own, nil
+	if own {
+		return found, append([]string{}, left...), nil // not nil
+	}
+	return found, nil, nil
 }
 
 func noBase(name string) error {
@@ -117,7 +125,7 @@ func noBase(name string) error {
 		return fault.Envf(codeBase, []string{fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%s", name, name)},
 			"the default branch %q is not here, so nothing tells where the ticket's own commits begin", name)
 	}
-	return fault.Envf(codeBase, []string{"fetch the default branch, in CI with fetch-depth: 0", "or name it as ticket.base in .trkr/config.json"},
+	return fault.Envf(codeBase, append([]string{"fetch the default branch, in CI with fetch-depth: 0"}, nameBase...),
 		"nothing tells which branch is the default one, so not where the ticket's own commits begin")
 }
 
@@ -149,32 +157,25 @@ func (r *Repo) touched(ctx context.Context, commit string) ([]string, error) {
 
 // partial is the error of reading an old commit: in a partial clone it may be missing.
 func partial(err error) error {
-	if code := fault.Of(err).Code; code != "objects_missing" && code != "git_failed" {
+	if f := fault.Of(err); f == nil || f.Code != "objects_missing" && f.Code != "git_failed" {
 		return err
 	}
 	return fault.Env(codeHistory, fmt.Errorf("reading the ticket's history: %w", err), "clone without --filter: what old commits hold is needed, and nothing is fetched here")
 }
 
-// unchangedSince compares the contract with what stood before c.
-func (r *Repo) unchangedSince(ctx context.Context, t *Ticket, text Text, c fixer) error {
-	file := path.Join(t.Dir, ContractName)
-	var before *contract.Contract
-	if c.before != "" {
-		// Where not even the blob is another one, it need not be here.
-		_, err := r.git.output(ctx, call{at: r.shared(), args: []string{"diff-tree", "--quiet", c.before, t.Commit, "--", file}})
-		if err == nil && text.Source == SourceCommit {
-			return nil
-		} else if err != nil && !exited(err, 1) {
-			return partial(err)
-		}
-		// One that could not be read was agreed by nobody.
-		if before, _, err = r.committedContract(ctx, c.before, file); err != nil {
-			return partial(err)
-		}
+// unchangedSince compares the contract, ours, with what stood before c.
+func unchangedSince(t *Ticket, text Text, ours, stood version, c fixer) error {
+	switch {
+	case stood.id == ours.id && text.Source == SourceCommit:
+		return nil // it need not be here
+	case stood.err != nil:
+		return partial(stood.err)
 	}
+	file := path.Join(t.Dir, ContractName)
 	digest := text.Contract.Digest()
-	accept := fmt.Sprintf("if what stands there now was agreed: --contract-digest %s where a program knows that, --accept-contract %s where a person decides it", digest, digest)
+	accept := acceptHint(digest)
 	code := fmt.Sprintf("%s, which touches %s,", short(c.commit), few(c.paths))
+	before := stood.contract
 	switch {
 	case before == nil && text.Source == SourceIssue:
 		return nil
@@ -188,6 +189,10 @@ func (r *Repo) unchangedSince(ctx context.Context, t *Ticket, text Text, c fixer
 			Hints:  []string{fmt.Sprintf("bring back what was agreed: git checkout %s -- %s, and commit it", short(c.before), shellQuote(file)), accept}}
 	}
 	return nil
+}
+
+func acceptHint(digest string) string {
+	return fmt.Sprintf("if what stands there now was agreed: --contract-digest %s where a program knows that, --accept-contract %s where a person decides it", digest, digest)
 }
 
 // changes tells assertion by assertion how a contract became another one.

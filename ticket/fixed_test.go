@@ -201,6 +201,64 @@ func TestContractIsFixedBeforeTheCode(t *testing.T) {
 			s.contract(contractText)
 			s.merge("side")
 		}, []string{"was not there before", "src/x.go"}},
+		"revised on the default branch, merged before the code": {func(s *story) {
+			s.on("main", "main", func() { s.contract(softText) })
+			s.git("reset", "-q", "--hard", "main")
+			s.on("main", "main", func() { s.contract(contractText) })
+			s.merge("main")
+			s.code("x")
+		}, nil},
+		"taken off the default branch afterwards": {func(s *story) {
+			s.on("main", "main", func() { s.contract(contractText) })
+			s.git("reset", "-q", "--hard", "main")
+			s.code("x")
+			s.on("main", "main", func() { s.git("rm", "-q", contractFile); s.commit() })
+		}, nil},
+		"prose on the default branch is no contract": {func(s *story) {
+			s.on("main", "main", func() { s.contract("prose\n") })
+			s.git("reset", "-q", "--hard", "main")
+			s.contract(contractText)
+			s.code("x")
+		}, nil},
+		"what was seen here is older than what was fetched": {func(s *story) {
+			s.on("newer", "main", func() { s.contract(softText); s.git("branch", "-qf", "main"); s.contract(contractText) })
+			s.git("remote", "add", "origin", s.dir)
+			s.git("update-ref", "refs/remotes/origin/main", "newer")
+			s.git("reset", "-q", "--hard", "newer")
+			s.code("x")
+		}, nil},
+
+		"softened before the code, agreed on the default branch": {func(s *story) {
+			s.on("main", "main", func() { s.contract(contractText) })
+			s.git("reset", "-q", "--hard", "main")
+			s.contract(softText)
+			s.code("x")
+		}, []string{`is not what "main", the default branch, holds`, "VAL-1 was \"`app` prints `hello`\" and is"}},
+		"agreed on the default branch later, and merged without it": {func(s *story) {
+			s.contract(softText)
+			s.code("x")
+			s.on("main", "main", func() { s.contract(contractText) })
+			s.merge("main", contractFile, softText)
+		}, []string{`"main", the default branch`}},
+		"agreed on the default branch later, and never merged": {func(s *story) {
+			s.contract(softText)
+			s.code("x")
+			s.on("main", "main", func() { s.contract(contractText) })
+		}, []string{`"main", the default branch`}},
+		"agreed on what was fetched only": {func(s *story) {
+			s.contract(softText)
+			s.code("x")
+			s.on("newer", "main", func() { s.contract(contractText) })
+			s.git("remote", "add", "origin", s.dir)
+			s.git("update-ref", "refs/remotes/origin/main", "newer")
+		}, []string{`"main", the default branch`}},
+		"softened, and taken off the default branch afterwards": {func(s *story) {
+			s.on("main", "main", func() { s.contract(contractText) })
+			s.git("reset", "-q", "--hard", "main")
+			s.contract(softText)
+			s.code("x")
+			s.on("main", "main", func() { s.git("rm", "-q", contractFile); s.commit() })
+		}, []string{`"main", the default branch`}},
 		"another history": {func(s *story) {
 			s.git("checkout", "-q", "--orphan", "new")
 			s.commit()
@@ -384,6 +442,7 @@ func TestTipsOfTheDefaultBranch(t *testing.T) {
 		"only origin's":     {[]ref{origin, fork}, "", "o"},
 		"the one remote's":  {[]ref{fork}, "", "f"},
 		"of two, none":      {[]ref{fork, other}, "", ""},
+		"not beside origin": {[]ref{fork, at("origin", "x", "o")}, "main", ""},
 		"a remote is named": {[]ref{here, origin, other}, "other/main", "hx"},
 		"another branch":    {[]ref{at("", "x", "h")}, "", ""},
 	} {

@@ -233,27 +233,36 @@ func (r *Repo) File(ctx context.Context, commit, file string) ([]byte, error) {
 	if !fs.ValidPath(file) || file == "." {
 		return nil, fmt.Errorf("reading %q at %s: %w", file, commit, fs.ErrInvalid)
 	}
-	wrong := func(err error) error { return fmt.Errorf("reading %q at %s: %w", file, commit, err) }
 	names := strings.Split(file, "/")
 	objects, err := r.objects(ctx, append(chainOf(commit, names), commit+":"+file))
 	if err != nil {
-		return nil, wrong(err)
+		return nil, fmt.Errorf("reading %q at %s: %w", file, commit, err)
 	}
+	_, data, err := fileOf(objects, names)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q at %s: %w", file, commit, err)
+	}
+	return data, nil
+}
+
+// fileOf takes a file out of the objects that chainOf names, and its own. The entry is that of the tree, also where its
+// blob cannot be taken.
+func fileOf(objects []object, names []string) (entry, []byte, error) {
 	c, err := readChain(objects, names)
 	if err != nil {
-		return nil, wrong(err)
+		return entry{}, nil, err
 	}
 	last, content := c.levels[len(names)-1], objects[len(names)]
 	at := find(last, names[len(names)-1])
 	switch {
 	case at < 0:
-		return nil, wrong(fs.ErrNotExist)
+		return entry{}, nil, fs.ErrNotExist
 	case last[at].kind != "blob" || last[at].mode == modeLink:
-		return nil, wrong(fmt.Errorf("%w (mode %s)", ErrNotRegular, last[at].mode))
+		return last[at], nil, fmt.Errorf("%w (mode %s)", ErrNotRegular, last[at].mode)
 	case content.id != last[at].id:
-		return nil, wrong(content.lacking())
+		return last[at], nil, content.lacking()
 	case len(content.data) > maxFile:
-		return nil, wrong(fmt.Errorf("it has %d bytes, at most %d are taken", len(content.data), maxFile))
+		return last[at], nil, fmt.Errorf("it has %d bytes, at most %d are taken", len(content.data), maxFile)
 	}
-	return content.data, nil
+	return last[at], content.data, nil
 }
