@@ -40,7 +40,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	var tracked, left []string
 	for _, c := range changes {
-		if slices.Contains(r.dirty, c) {
+		if _, was := slices.BinarySearch(r.dirty, c); was { // sorted, and long in a sparse checkout
 			continue // somebody's work, whatever the build made of it
 		}
 		if r.artifacts.Tracked(c) {
@@ -50,7 +50,7 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 && !r.ticket.Temporary {
-		r.hints = append(r.hints, fmt.Sprintf("the build left %s, which git does not ignore: list them in .gitignore, or the next run is refused", some(left)))
+		r.hints = append(r.hints, fmt.Sprintf("the build left %s, which git does not ignore: list them in a .gitignore that is committed, or the next run is refused", some(left)))
 	}
 	if len(tracked) == 0 {
 		return nil

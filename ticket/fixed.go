@@ -157,7 +157,7 @@ func (r *Repo) touched(ctx context.Context, commit string) ([]string, error) {
 
 // partial is the error of reading an old commit: in a partial clone it may be missing.
 func partial(err error) error {
-	if f := fault.Of(err); f == nil || f.Code != "objects_missing" && f.Code != "git_failed" {
+	if f := fault.Of(err); f == nil || f.Code != codeObjects && f.Code != "git_failed" {
 		return err
 	}
 	return fault.Env(codeHistory, fmt.Errorf("reading the ticket's history: %w", err), "clone without --filter: what old commits hold is needed, and nothing is fetched here")

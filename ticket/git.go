@@ -163,7 +163,7 @@ func explain(at place, e *gitError) error {
 	case strings.Contains(e.stderr, "No space left on device"):
 		return fault.Env("disk_full", e, "free some space and run it again")
 	case strings.Contains(e.stderr, "promisor remote"):
-		return fault.Env("objects_missing", e, "this is a partial clone and nothing is fetched here: check the ticket's branch out first, in a worktree or a full clone")
+		return fault.Env(codeObjects, e, "this is a partial clone and nothing is fetched here: check the ticket's branch out first, in a worktree or a full clone")
 	case strings.Contains(e.stderr, ".lock': File exists"):
 		return fault.Env("git_locked", e, "another git command works there: wait for it and run it again")
 	case !slices.Contains(writing, e.args[0]):

@@ -3,6 +3,9 @@ package ticket
 import (
 	"context"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -27,7 +30,8 @@ func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
 
 // Restore puts files that the ticket's commit holds back to what it holds, in the index and on disk. Paths are as
 // Changes gives them, and all of them must be in the commit; those of submodules are passed over. No filter runs: what
-// is kept through one is restored as it is stored.
+// is kept through one is restored as it is stored. A file that cannot be put back because a build was at git's index
+// or its settings is one of Changes again.
 func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	at, err := r.placeOf(t)
 	if err != nil {
@@ -43,8 +47,12 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	}
 	var list strings.Builder
 	for _, p := range paths {
-		if held[p] {
-			list.WriteString(p + "\x00")
+		if !held[p] {
+			continue
+		}
+		list.WriteString(p + "\x00")
+		if err := makeWay(at.dir, p); err != nil {
+			return fmt.Errorf("putting back what the build changed: %w", err)
 		}
 	}
 	if list.Len() == 0 {
@@ -56,10 +64,25 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	}
 	_, err = r.git.output(ctx, call{
 		at: at, env: conf.off, slow: true, stdin: strings.NewReader(list.String()),
-		args: []string{"restore", "--quiet", "--staged", "--worktree", "--source=" + t.Commit, "--pathspec-from-file=-", "--pathspec-file-nul"},
+		args: []string{"restore", "--quiet", "--staged", "--worktree", "--ignore-skip-worktree-bits", "--source=" + t.Commit, "--pathspec-from-file=-", "--pathspec-file-nul"},
 	})
 	if err != nil {
 		return fmt.Errorf("putting back what the build changed: %w", err)
 	}
 	return nil
+}
+
+// makeWay removes a file, so that git has to write it: an index may say that it is as committed. What lies behind a
+// link is left alone, and folders are git's to remove.
+func makeWay(dir, name string) error {
+	for at := path.Dir(name); at != "."; at = path.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(dir, at)); err != nil || !info.IsDir() {
+			return nil
+		}
+	}
+	file := filepath.Join(dir, name)
+	if info, err := os.Lstat(file); err != nil || info.IsDir() {
+		return nil
+	}
+	return os.Remove(file)
 }

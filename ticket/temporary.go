@@ -64,7 +64,9 @@ func (r *Repo) checkOut(ctx context.Context, tree, commit string) (string, error
 	if conf, err = r.configured(ctx, at); err != nil {
 		return "", err
 	}
-	_, err = r.git.output(ctx, call{at: at, env: conf.off, slow: true, args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"}})
+	_, err = r.git.output(ctx, call{at: at, env: conf.off, slow: true, args: []string{
+		"-c", "core.sparseCheckout=false", "-c", "core.sparseCheckoutCone=false", "reset", "--quiet", "--hard", "--no-recurse-submodules",
+	}})
 	return at.gitDir, err
 }
 

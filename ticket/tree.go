@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"path"
 	"slices"
@@ -22,9 +23,10 @@ type entry struct {
 }
 
 const (
-	modeTree = "040000"
-	modeFile = "100644"
-	modeLink = "120000"
+	modeTree    = "040000"
+	modeFile    = "100644"
+	modeProgram = "100755"
+	modeLink    = "120000"
 )
 
 // ErrNotRegular is what File returns of a link or a folder: whoever wanted a file there has none.
@@ -107,19 +109,34 @@ type object struct {
 	data           []byte
 }
 
+const (
+	codeObjects = "objects_missing"
+	codeDamaged = "objects_damaged"
+)
+
 // lacking is the fault of an object that should be there.
 func (o object) lacking() error {
-	return fault.Envf("objects_missing", []string{"in a partial clone, check the ticket's branch out first, or make a full clone; git fsck tells more"},
+	return fault.Envf(codeObjects, []string{"in a partial clone, check the ticket's branch out first, or make a full clone; git fsck tells more"},
 		"the repository lacks %s", o.name)
+}
+
+// damaged is the fault of an object that is not what its name says.
+func (o object) damaged() error {
+	return fault.Envf(codeDamaged, []string{"git fsck tells more; make a fresh clone"}, "the repository's object %s is damaged", o.name)
 }
 
 // objects reads what names stand for, in one start of git.
 func (r *Repo) objects(ctx context.Context, names []string) ([]object, error) {
+	return r.git.objects(ctx, call{at: r.shared()}, names)
+}
+
+func (p program) objects(ctx context.Context, c call, names []string) ([]object, error) {
 	asked := strings.Join(names, "\n") + "\n"
 	if strings.Count(asked, "\n") != len(names) {
 		return nil, fmt.Errorf("%q has a line end", names) // git is asked line by line
 	}
-	out, err := r.git.output(ctx, call{at: r.shared(), stdin: strings.NewReader(asked), args: []string{"cat-file", "--batch"}})
+	c.stdin, c.args = strings.NewReader(asked), []string{"cat-file", "--batch"}
+	out, err := p.output(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -217,11 +234,22 @@ func treeID(entries []entry, digits int) (string, error) {
 		}
 		fmt.Fprintf(&data, "%s %s\x00%s", strings.TrimLeft(e.mode, "0"), e.name, id)
 	}
-	object := append(fmt.Appendf(nil, "tree %d\x00", data.Len()), data.Bytes()...)
+	return objectID("tree", data.Bytes(), digits), nil
+}
+
+// objectID is the name of an object, in hexadecimal digits of the repository's length.
+func objectID(kind string, data []byte, digits int) string {
+	h := newHash(digits)
+	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func newHash(digits int) hash.Hash {
 	if digits == 2*sha256.Size {
-		return fmt.Sprintf("%x", sha256.Sum256(object)), nil
+		return sha256.New()
 	}
-	return fmt.Sprintf("%x", sha1.Sum(object)), nil
+	return sha1.New()
 }
 
 // maxFile bounds what File takes.

@@ -146,7 +146,10 @@ func repo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	git(ts, "init", "-q", "-b", "main")
 	// The script's own scratch space lies in its working directory.
-	ts.Check(os.WriteFile(ts.MkAbs(".git/info/exclude"), []byte("/.tmp/\n"), 0o644))
+	ignore, err := os.OpenFile(ts.MkAbs(".gitignore"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	ts.Check(err)
+	_, err = ignore.WriteString("/.tmp/\n")
+	ts.Check(errors.Join(err, ignore.Close()))
 	git(ts, "add", "-A")
 	git(ts, "commit", "-q", "--allow-empty", "-m", "start")
 }
