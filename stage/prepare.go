@@ -114,7 +114,7 @@ func (r *run) checkClean(ctx context.Context) error {
 		return nil
 	}
 	hints := []string{
-		"commit or remove them",
+		"commit or remove them, or list what is not source in a .gitignore that is committed: no other file's excludes count",
 		"--clean builds the commit in a temporary worktree instead",
 		"--allow-dirty judges what stands there and commits nothing",
 	}

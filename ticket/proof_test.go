@@ -154,6 +154,14 @@ func TestWhatTheWorktreeHoldsIsProved(t *testing.T) {
 			write(t, filepath.Join(dir, "self/.gitignore"), "*\n")
 			write(t, filepath.Join(dir, "build/ignored"), "")
 		}, "self/.gitignore src/x.c src/x.h"},
+		"a program in our folder": {func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, ".trkr/build.sh"), "true\n")
+			git(t, dir, "add", "-f", ".trkr")
+			git(t, dir, "commit", "-qm", "x")
+			write(t, filepath.Join(dir, ".trkr/build.sh"), "false\n")
+			write(t, filepath.Join(dir, ".trkr/tickets/7/contract.md"), "draft\n")
+			write(t, filepath.Join(dir, ".trkr/runs/x"), "")
+		}, ".trkr/build.sh"},
 		"in a repository of its own": {func(t *testing.T, dir string) { fixture(t, filepath.Join(dir, "nested")) }, "nested/"},
 		"a tree that is not what its name says": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "src/a.go"), "package b\n")
