@@ -22,12 +22,12 @@ func TestStartsOfGitAreCounted(t *testing.T) {
 		want    verdict.Outcome
 		prepare func(k *kit)
 	}{
-		"recorded":             {33, verdict.Clear, func(*kit) {}},
-		"among many branches":  {33, verdict.Clear, func(k *kit) { many(k, 50) }},
-		"the second time":      {21, verdict.Clear, func(k *kit) { k.run(verdict.Clear) }},
-		"not recorded":         {19, verdict.Clear, func(k *kit) { k.req.NoCommit = true }},
-		"a temporary worktree": {36, verdict.Clear, func(k *kit) { k.git("checkout", "-q", "main") }},
-		"refused":              {13, verdict.Refused, func(k *kit) { k.req.Config.Validate.Build = "" }},
+		"recorded":             {36, verdict.Clear, func(*kit) {}},
+		"among many branches":  {36, verdict.Clear, func(k *kit) { many(k, 50) }},
+		"the second time":      {24, verdict.Clear, func(k *kit) { k.run(verdict.Clear) }},
+		"not recorded":         {22, verdict.Clear, func(k *kit) { k.req.NoCommit = true }},
+		"a temporary worktree": {39, verdict.Clear, func(k *kit) { k.git("checkout", "-q", "main") }},
+		"refused":              {14, verdict.Refused, func(k *kit) { k.req.Config.Validate.Build = "" }},
 		"no branch":            {3, verdict.Refused, func(k *kit) { k.req.Issue = "8" }},
 	} {
 		t.Run(name, func(t *testing.T) {

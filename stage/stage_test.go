@@ -199,7 +199,7 @@ func TestBuildThatChangesTrackedFilesIsPutBackAndNamed(t *testing.T) {
 	if len(res.Record.Findings) != 1 || res.Record.Findings[0].Severity != verdict.SeverityNote || !strings.Contains(res.Record.Findings[0].Text, `".gitignore", "tool"`) {
 		t.Errorf("findings %+v", res.Record.Findings)
 	}
-	if len(res.Hints) != 1 || !strings.Contains(res.Hints[0], `"left"`) {
+	if len(res.Hints) != 2 || !strings.Contains(res.Hints[0], `"left"`) || !strings.Contains(res.Hints[1], "/replaced") {
 		t.Errorf("hints %q", res.Hints)
 	}
 	if err := os.Remove(filepath.Join(k.dir, "left")); err != nil {
