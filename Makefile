@@ -3,7 +3,7 @@ export CGO_ENABLED = 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test lint bench clean
+.PHONY: build demo test lint bench bench-probe clean
 
 build:
 	go build -ldflags '$(LDFLAGS)' -o bin/trkr-validate ./cmd/trkr-validate
@@ -26,6 +26,9 @@ lint:
 
 bench:
 	scripts/bench
+
+bench-probe:
+	scripts/bench-probe
 
 clean:
 	rm -rf bin dist
