@@ -116,18 +116,24 @@ func openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// readPointer reads the path that a file of git's holds, seen from the file's folder.
-func readPointer(name, prefix string) (string, error) {
+// readLine reads a file of git's that holds one line.
+func readLine(name string) (string, error) {
 	f, err := openRegular(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxPointer))
+	return strings.TrimSuffix(string(data), "\n"), err
+}
+
+// readPointer reads the path that a file of git's holds, seen from the file's folder.
+func readPointer(name, prefix string) (string, error) {
+	line, err := readLine(name)
 	if err != nil {
 		return "", err
 	}
-	path, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
+	path, ok := strings.CutPrefix(line, prefix)
 	if !ok {
 		return "", fmt.Errorf("%q does not name a git directory", name)
 	}

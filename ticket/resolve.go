@@ -30,6 +30,11 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Branch != "" && !t.remote {
+		if err := r.notRebased(t.Branch); err != nil {
+			return nil, err
+		}
+	}
 	file := path.Join(t.Dir, RecordName)
 	if t.trees, err = r.chain(ctx, t.Commit, file); err != nil {
 		return nil, err

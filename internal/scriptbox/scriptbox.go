@@ -75,7 +75,9 @@ func Died(cause sandbox.Cause, signal string) sandbox.Exit {
 }
 
 // Info does as sandbox.Sandbox says.
-func (b *Box) Info() sandbox.Info { return sandbox.Info{Engine: "script", Path: b.Path, Product: b.Product} }
+func (b *Box) Info() sandbox.Info {
+	return sandbox.Info{Engine: "script", Path: b.Path, Product: b.Product}
+}
 
 // Inputs finds nothing.
 func (b *Box) Inputs(context.Context, int64) ([]sandbox.File, error) { return nil, nil }
