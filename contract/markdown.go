@@ -10,10 +10,14 @@ import (
 // more patience than CommonMark (any indentation of a fence, say): an issue is written by people in a hurry.
 
 var (
-	atxHeading    = pattern.Regexp(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	setextLine    = pattern.Regexp(`^ {0,3}(=+|-+)[ \t]*$`)
-	fenceLine     = pattern.Regexp("^[ \t]*(`{3,}|~{3,})(.*)$")
-	blockStart    = pattern.Regexp(`^ {0,3}(?:[-*+>|]|[0-9]{1,9}[.)])`)
+	atxHeading = pattern.Regexp(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	setextLine = pattern.Regexp(`^ {0,3}(=+|-+)[ \t]*$`)
+	fenceLine  = pattern.Regexp("^[ \t]*(`{3,}|~{3,})(.*)$")
+	blockStart = pattern.Regexp(`^ {0,3}(?:[-*+>|]|[0-9]{1,9}[.)])`)
+	// endsParagraph is what, in the line below a paragraph, is no part of it: an item, a quote, a table, a rule.
+	endsParagraph = pattern.Regexp(`^[ \t]*(?:[-*+](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$)|[>|]|(?:=+|(?:-[ \t]*)+|(?:[*][ \t]*){3,}|(?:_[ \t]*){3,})$)`)
+	startsWithTag = pattern.Regexp(`^[ \t]*</?[A-Za-z]`)
+	onlyTags      = pattern.Regexp(`^(?:[ \t]*</?[A-Za-z][^<>]*>)+[ \t]*$`)
 	closingMarks  = pattern.Regexp(`(?:^|[ \t])#+$`)
 	leadingMarks  = pattern.Regexp("^(?:[ \t]+|#{1,6}[ \t]+|[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+|\\[[ xX]\\][ \t]+)*")
 	decoratedLine = pattern.Regexp("^([*_`~]*)(" + idPattern + ")([*_`~]*):([*_`~]*)(.*)$")
@@ -35,6 +39,11 @@ func heading(l, next string) (level int, title string) {
 		return 2, l
 	}
 	return 0, ""
+}
+
+// underlined reports whether l, a line of a paragraph, stands above what makes headings of text.
+func underlined(l, next string) bool {
+	return strings.TrimSpace(l) != "" && !endsParagraph().MatchString(l) && !almost(l) && atxHeading().FindString(l) == "" && setextLine().MatchString(next)
 }
 
 func isSection(title string) bool {

@@ -39,7 +39,7 @@ func Parse(data []byte) (Contract, error) {
 		case !l.indented():
 			b.problem(l.n, "%s is not an assertion: %s", shown(l.text), remedy(l.text))
 			before = mistake
-		case startsAsID().MatchString(strings.TrimSpace(l.text)):
+		case startsAsID().MatchString(strings.TrimSpace(l.text)), startsAlmost(l.text):
 			b.problem(l.n, "%s is indented: an assertion starts at the first column", shown(l.text))
 			before = mistake
 		case before == assertion:
@@ -52,7 +52,7 @@ func Parse(data []byte) (Contract, error) {
 }
 
 func remedy(text string) string {
-	if almostID().MatchString(text) {
+	if almost(text) {
 		return `a line is "VAL-1: text" or "VAL-NAME-1: text", without decoration, with a colon and a space`
 	}
 	return `only lines like "VAL-1: text" and indented lines that continue them belong here`

@@ -82,6 +82,7 @@ func TestParseRefuses(t *testing.T) {
 		"continues nothing":    {"  a\nVAL-1: b", []string{`line 1: "a" continues no assertion`}},
 		"continues a mistake":  {"VAL-1: b\nfoo\n  bar", []string{"line 2"}},
 		"indented assertion":   {"VAL-1: a\n  VAL-2: b", []string{"line 2: "}},
+		"indented, almost":     {"VAL-1: a\n  VAL 2: b\n  VAL2: b\n  VAL-\u200d2: b\n  VAL: b", []string{"line 2: ", "line 3", "line 4", "line 5"}},
 		"two on a line":        {"VAL-1: a; VAL-2: b", []string{`line 1: the text of VAL-1 holds "VAL-2:"`}},
 		"all at once, ordered": {"VAL-1:\nx\nVAL-1: c", []string{"line 1: VAL-1 says nothing", "line 2", "line 3: VAL-1 is used twice"}},
 		"hidden text":          {"VAL-1: a\x1b[8mb\nVAL-2: a\u202eb\nVAL-3: a\xffb\nVAL-4: a\rb\nVAL-5: a\u200bb", []string{"line 1: VAL-1 holds the character U+001B", "U+202E", "not UTF-8", "U+000D", "U+200B"}},
