@@ -59,60 +59,93 @@ func hint(choice, after string) func() *regexp.Regexp {
 
 // readLine reads one line that plain has been through. cut says that its end is missing.
 func readLine(line []byte, cut bool) reportLine {
+	var lead []byte
+	rest := line
 	if len(line) > 0 && classes[line[0]] != keyword {
-		line = line[len(markers().Find(line)):]
+		lead = markers().Find(line)
+		rest = line[len(lead):]
 	}
+	if len(rest) > 0 && rest[0] == '>' {
+		return reportLine{} // quoted
+	}
+	l, sample := readWord(rest, cut)
+	switch {
+	case l.kind != prose:
+		if l.struck(string(rest)) || bytes.Contains(lead, []byte("[ ]")) && (l.status == Met || l.verdict == "CLEAR") {
+			break // struck out, or still to do
+		}
+		if parts := strings.FieldsFunc(l.text, endsLine); len(parts) > 1 && slices.ContainsFunc(parts[1:], func(part string) bool {
+			return readLine([]byte(part), false).kind != prose
+		}) {
+			break // where other line ends count, an objection of its own
+		}
+		return l
+	case sample:
+		return l
+	default:
+		// What stands behind symbols that are no list marker is not taken at its word.
+		l, sample = readWord(withoutSymbols(rest), cut)
+		if sample || l.kind == prose && !claims(strings.ToValidUTF8(string(rest), "\ufffd")) {
+			return reportLine{}
+		}
+	}
+	return reportLine{kind: unreadable, text: trimSpace(strings.ToValidUTF8(string(line), "\ufffd"))}
+}
+
+// endsLine reports whether some programs begin a new line at r.
+func endsLine(r rune) bool { return strings.ContainsRune("\r\v\f\u0085\u2028\u2029", r) }
+
+// struck reports whether line, which l was read from, is struck out, or a part of it that is not its text. The place of
+// a finding may hold a single tilde.
+func (l reportLine) struck(line string) bool {
+	if at := strings.LastIndex(line, l.text); at >= 0 && l.text != "" {
+		if strings.HasSuffix(l.text, "~~") && strings.Count(l.text, "~~") == 1 {
+			return true // from a line before on
+		}
+		line = line[:at] + line[at+len(l.text):]
+	}
+	return strings.Contains(line, "~~") || l.kind != findingLine && strings.Contains(line, "~")
+}
+
+// readWord reads a line that begins with a word of the grammar, decorated or not, and a colon. sample says that it is
+// the grammar quoted back.
+func readWord(line []byte, cut bool) (l reportLine, sample bool) {
 	rest := bytes.TrimLeft(line, decoration)
 	opened := string(line[:len(line)-len(rest)])
 	for _, w := range words {
 		if len(rest) < len(w.word) || !strings.EqualFold(string(rest[:len(w.word)]), w.word) {
 			continue
 		}
-		capitals := string(rest[:len(w.word)]) == w.word
 		after := bytes.TrimLeft(rest[len(w.word):], decoration)
 		after, found := bytes.CutPrefix(bytes.TrimLeft(after, " \t"), []byte(":"))
 		if !found {
-			return reportLine{}
+			break
 		}
 		text := strings.ToValidUTF8(string(after), "\ufffd")
 		body := strings.TrimLeft(text, decoration)
 		if opened != "" && body == text && string(rest[len(w.word)]) == ":" {
 			body = strings.TrimSuffix(trimSpace(body), reversed(opened)) // decoration round the whole line
 		}
-		return readBody(w.kind, trimSpace(body), capitals, cut)
+		return readBody(w.kind, trimSpace(body), cut)
 	}
-	return reportLine{}
+	return reportLine{}, false
 }
 
-func readBody(k kind, body string, capitals, cut bool) reportLine {
+func readBody(k kind, body string, cut bool) (l reportLine, sample bool) {
 	body = strings.TrimLeftFunc(strings.TrimLeft(body, decoration), unicode.IsSpace)
-	var (
-		out reportLine
-		ok  bool
-	)
+	var ok bool
 	switch k {
 	case criterionLine:
-		out, ok = readCriterion(body)
+		l, ok = readCriterion(body)
 	case findingLine:
-		out, ok = readFinding(body)
+		l, ok = readFinding(body)
 	default:
-		out, ok = readVerdict(body)
-		ok = ok && !(cut && out.kind == verdictLine)
+		l, ok = readVerdict(body)
+		if cut && l.kind == verdictLine {
+			return reportLine{}, false
+		}
 	}
-	// "Verdict: see below" is prose; "VERDICT: PASS" and "verdict: blocking, mostly" are attempts.
-	if !ok && body != "" && (capitals || attempt(body)) {
-		return reportLine{kind: unreadable, text: body}
-	}
-	return out
-}
-
-// attempt reports whether body begins with a word of the grammar.
-func attempt(body string) bool {
-	switch strings.ToUpper(letters(body)) {
-	case "PASS", "FAIL", "BLOCKED", "BLOCKING", "NOTE", "CLEAR":
-		return true
-	}
-	return false
+	return l, ok && l.kind == prose
 }
 
 // readCriterion reads "pass — VAL-1: evidence"; a placeholder is prose. ok is false where it is neither.
@@ -128,12 +161,12 @@ func readCriterion(body string) (out reportLine, ok bool) {
 	}
 	dash, n := separator(body[len(word):])
 	if out.status == "" || dash == "" {
-		return reportLine{}, statusHint().MatchString(body)
+		return reportLine{}, sampled(body, statusHint())
 	}
 	body = strings.TrimLeft(body[len(word)+n:], decoration)
 	id := idHead().FindString(body)
 	if id == "" {
-		return reportLine{}, idHint().MatchString(body)
+		return reportLine{}, sampled(body, idHint())
 	}
 	out.id = strings.ToUpper(id)
 	body = body[len(id):]
@@ -156,6 +189,26 @@ func readCriterion(body string) (out reportLine, ok bool) {
 	return out, true
 }
 
+// sampled reports whether body begins with hint and goes on as the grammar's description does. A text of its own there
+// is somebody's word.
+func sampled(body string, hint *regexp.Regexp) bool {
+	at := hint.FindStringIndex(body)
+	if at == nil {
+		return false
+	}
+	rest := " " + body[at[1]:] // the hint may have taken the space before a dash
+	if dash, n := separator(rest); dash != "" {
+		rest = rest[n:]
+	}
+	rest = strings.TrimLeft(rest, decoration+" ")
+	if id := idHint().FindString(rest); id != "" {
+		rest = rest[len(id):]
+	} else {
+		rest = rest[len(idHead().FindString(rest)):]
+	}
+	return template(rest) || strings.EqualFold(strings.Trim(rest, decoration+": "), "x")
+}
+
 // readFinding reads "BLOCKING — where — what"; where may be missing.
 func readFinding(body string) (out reportLine, ok bool) {
 	word := letters(body)
@@ -167,7 +220,7 @@ func readFinding(body string) (out reportLine, ok bool) {
 	}
 	dash, n := separator(body[len(word):])
 	if out.severity == "" || dash == "" {
-		return reportLine{}, severityHint().MatchString(body)
+		return reportLine{}, sampled(body, severityHint())
 	}
 	body = strings.TrimLeft(body[len(word)+n:], decoration)
 	place, text, found := cutAt(body, dash)
@@ -247,11 +300,6 @@ func trimSpace(s string) string { return strings.TrimFunc(s, isSpace) }
 
 // isSpace also covers the byte order mark, which JavaScript trims and Go does not.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
-
-// substantial reports whether evidence says anything at all.
-func substantial(evidence string) bool {
-	return strings.ContainsFunc(evidence, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
-}
 
 func reversed(s string) string {
 	out := []byte(s)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/trkr-dev/trkr-validate/contract"
 )
@@ -37,6 +36,7 @@ type parser struct {
 	outside *collector // report lines outside fences
 	fenced  *collector // those inside: they count only where there is none outside
 	fence   fence
+	comment comment
 	reviews reviews
 	left    int  // report lines that are still read
 	quiet   bool // text after a verdict changes nothing any more
@@ -44,12 +44,20 @@ type parser struct {
 
 func (p *parser) line(line []byte, cut bool) {
 	inReview := p.reviews.line(line, cut)
+	hidden := p.comment.open
+	if hidden && inReview {
+		p.reviews.fail("it stands in an HTML comment")
+	}
 	g := scan(line)
+	if !inReview && !p.fence.open() && (hidden || commentStart(line) >= 0) {
+		p.comment.step(line)
+		hidden = hidden && (p.comment.open || len(bytes.TrimFunc(line, isSpace)) > 0)
+	}
 	if g == ordinary && !cut && p.quiet || p.left == 0 {
 		return // nearly every line of a long transcript
 	}
 	line = plain(line)
-	if g == maybeFence && p.fence.step(line) {
+	if g == maybeFence && !hidden && p.fence.step(line) {
 		return // decoration
 	}
 	var l reportLine
@@ -57,6 +65,9 @@ func (p *parser) line(line []byte, cut bool) {
 		l = readLine(line, cut)
 	}
 	if l.kind != prose {
+		if hidden {
+			l = reportLine{kind: unreadable, text: string(line)}
+		}
 		if p.left--; p.left == 0 {
 			p.outside.exceeded("more than %d report lines", maxReportLines+2*len(p.known))
 		}
@@ -112,11 +123,6 @@ func (p *parser) finish() Report {
 		r.Diagnose(d.Code, d.Detail)
 	}
 	return r
-}
-
-// mayLead reports whether r can stand before the keyword of a report line.
-func mayLead(r rune) bool {
-	return isSpace(r) || strings.ContainsRune(decoration+"#>-+.)[]xX0123456789", r)
 }
 
 // fence follows fenced blocks; the zero value is outside one.

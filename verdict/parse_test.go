@@ -156,6 +156,98 @@ func TestParseReport(t *testing.T) {
 	}
 }
 
+// TestClaimsAreNotProse guards against lines that a reader takes for part of the report and the parser passes over: each
+// of these stands beside a good report, which must not be clear.
+func TestClaimsAreNotProse(t *testing.T) {
+	for _, line := range []string{
+		"• FINDING: BLOCKING — a — b", "❌ FINDING: BLOCKING — a — b", "◦ **FINDING:** BLOCKING — a — b", "1. ❌ FINDING: BLOCKING — a", "+FINDING: BLOCKING — a",
+		"→ FINDING: NOTE — a — b", "👨‍👩‍👧 VERDICT: BLOCKING", "x FINDING: BLOCKING — a", ":x: FINDING: BLOCKING — a", "&bull; FINDING: BLOCKING — a", "<li>FINDING: BLOCKING — a</li>",
+		"\"FINDING: BLOCKING — a — b\",", "(Verdict: not clear)", "\x1b[31m✗\x1b[0m FINDING: BLOCKING — a",
+		"FINDINGS: BLOCKING", "FINDINGS: BLOCKING — a — b", "Findings: blocking", "FINDINGS: it crashes", "Findings: 2 blocking", "VERDICTS: BLOCKING", "CRITERIA: fail — VAL-1",
+		"CRITERION VAL-1: fail", "Criterion VAL-1 — fail", "Criterion: VAL-1: fail", "### Criterion VAL-1: ❌ failed", "Criterion VAL-1 was not met", "CRITERION #1: fail",
+		"| CRITERION: fail — VAL-1 |", "| FINDING | BLOCKING | a | b |", "| Criterion VAL-1 | fail |", "| ❌ | CRITERION: fail — VAL-1: x |",
+		"CRITERION: pass|fail — VAL-1: really failed", "CRITERION: pass|fail — VAL-n: really failed", "CRITERION: fail — VAL-x: it crashes", "FINDING: BLOCKING|NOTE — a — it crashes", "CRITERION: <status> — VAL-1: it crashes",
+		"FINDING： BLOCKING — a — b", "CRITERION: fail — VAL-1： b", "Verdict： blocking", "VERDICT = BLOCKING", "VERDICT — BLOCKING", "FINDING - it crashes",
+		"Verdict: not clear", "**Verdict:** not yet ready", "Verdict: rejected", "Verdict: ❌", "Verdict (blocking)", "Finding #2 — BLOCKING: a", "FINDING BLOCKING a", "Finding blocking: a", "VERDICT BLOCKING",
+		"**F**INDING: BLOCKING — a", "FIND\u200bING: BLOCKING — a", "VER\u00adDICT: BLOCKING", "F̶INDING: BLOCKING",
+		"FINDING: NOTE — a — b\rFINDING: BLOCKING — c — d", "FINDING: NOTE — a — b\u2028• VERDICT: BLOCKING", "~~FINDING: BLOCKING — a — b~~", "~~VERDICT: BLOCKING~~", "<!-- FINDING: BLOCKING — a — b -->", "<!--\nFINDING: BLOCKING — a — b\n-->", "so <!-- it\nVERDICT: BLOCKING -->",
+	} {
+		r := parse(t, line+"\n"+good, 2)
+		if j := Judge(agreed(t, 2), []AgentReport{{Report: r}}); !has(j.Diagnostics, LineUnreadable) || j.Outcome == Clear {
+			t.Errorf("%q: %s, %v", line, j.Outcome, j.Diagnostics)
+		}
+	}
+	for _, line := range []string{
+		"## Findings", "FINDINGS:", "FINDINGS: none", "**Findings:** no blocking issues", "Findings: 0 blocking, 1 note", "# CRITERIA", "## Criterion VAL-1", "### Criterion VAL-2: the program does thing 2",
+		"Criteria met: 2 of 2", "Criteria: all met", "| Criterion | Status | Evidence |", "|---|---|", "Finding failures in the log took long", "Finding: none", "Findings were few", "VERDICTS",
+		"The FINDING: BLOCKING line is for faults", "> • FINDING: BLOCKING — a", "- > VERDICT: BLOCKING", "• CRITERION: pass|fail — VAL-n: what was run and what was seen", "CRITERION: fail — VAL-<n>: expected ..., got ...",
+		"CRITERION-based testing", "critical: fail", "VERDICT_MISSING", "verdictless", "2026-01-02T03:04:05Z VERDICT", "<p>clear</p>", "a `<!--` begins a comment", "```\n<!--\n```", "<!-- done -->", "<!-->", "if a <!-- b\n",
+		"- [ ] FINDING: NOTE — a — b", "FINDING: NOTE — ~/x — takes ~2 s", "FINDING: NOTE — a — 10%\r20%\r100%",
+	} {
+		r := parse(t, line+"\n"+good, 2)
+		if j := Judge(agreed(t, 2), []AgentReport{{Report: r}}); j.Outcome != Clear {
+			t.Errorf("%q: %s, %v", line, j.Outcome, j.Diagnostics)
+		}
+	}
+}
+
+// TestNothingHiddenIsClear: what a reader sees struck out, still to do or not at all passes nothing.
+func TestNothingHiddenIsClear(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(good), "\n")
+	hide := map[string]func(string) string{
+		"struck":        func(s string) string { return "~~" + s + "~~" },
+		"struck once":   func(s string) string { return "- ~" + s + "~" },
+		"struck, bold":  func(s string) string { return "**~~" + s + "~~**" },
+		"struck word":   func(s string) string { return strings.NewReplacer("pass", "~~pass~~", "CLEAR", "~~CLEAR~~").Replace(s) },
+		"struck, tag":   func(s string) string { return "<del>" + s + "</del>" },
+		"struck before": func(s string) string { return "~~old\n" + s + "~~" },
+		"to do":         func(s string) string { return "- [ ] " + s },
+		"to do, bold":   func(s string) string { return "1. [ ] **" + s + "**" },
+		"empty box":     func(s string) string { return "- [] " + s },
+		"comment":       func(s string) string { return "<!-- " + s + " -->" },
+		"in a comment":  func(s string) string { return "<!--\n" + s + "\n-->" },
+		"and a fence":   func(s string) string { return "<!--\n\n```\n" + s + "\n```\n-->" },
+		"never closed":  func(s string) string { return "<!--\n" + s },
+	}
+	for name, f := range hide {
+		for i := range lines {
+			text := strings.Join(lines[:i], "\n") + "\n" + f(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")
+			r := parse(t, text, 2)
+			if j := Judge(agreed(t, 2), []AgentReport{{Report: r}}); j.Outcome == Clear || !has(j.Diagnostics, LineUnreadable) {
+				t.Errorf("%s: %q is %s, %v", name, text, j.Outcome, j.Diagnostics)
+			}
+		}
+	}
+	if got := brief(parse(t, "<!--\n"+typed("met", "met"), 2)); !strings.HasSuffix(got, ReviewInvalid) {
+		t.Error(got)
+	}
+	if got := brief(parse(t, "- [ ] CRITERION: fail — VAL-1: x\nVERDICT: BLOCKING", 2)); got != "1=unmet(x)||BLOCKING|" {
+		t.Errorf("an objection in a box is %s", got)
+	}
+}
+
+func TestEvidenceThatSaysNothing(t *testing.T) {
+	for _, s := range []string{
+		"", "-", "...", "…", "what was run and what was seen", "What was run, and what was seen.", "`<evidence>`", "<what you ran>", "{evidence}", "[evidence]", "evidence", "expected ..., got ...",
+		"n/a", "N/A — no terminal", "none", "None.", "nothing", "not checked", "(not tested)", "Not tested: no network", "untested", "was not run", "not run", "could not be verified", "I did not check this", "didn't test", "it wasn't checked",
+		"not yet tested", "not applicable", "TBD", "todo", "skipped", "no evidence was reported", "~~ran it~~", "<!-- ran it -->", "<del>ran it</del>",
+	} {
+		r := parse(t, strings.Replace(good, "ran it", s, 1), 2)
+		if j := Judge(agreed(t, 2), []AgentReport{{Report: r}}); !has(j.Diagnostics, PassWithoutEvidence) || j.Criteria[0].Status != Unverified {
+			t.Errorf("%q: %s, %v", s, j.Outcome, j.Diagnostics)
+		}
+	}
+	for _, s := range []string{
+		"ran it", "x", "0", "printed `none`", "nothing was printed, exit 0", "none of the files changed", "could not find any fault", "not a line too many", "saw {\"a\": 1}", "[1, 2]", "`~/x` took ~2 s", "what it printed was `a`", "exit 1 for a file that is not checked",
+		"<0>", "skipped the blank lines as asked", "null bytes are kept", "`a~~b`",
+	} {
+		r := parse(t, strings.Replace(good, "ran it", s, 1), 2)
+		if j := Judge(agreed(t, 2), []AgentReport{{Report: r}}); j.Outcome != Clear {
+			t.Errorf("%q: %s, %v", s, j.Outcome, j.Diagnostics)
+		}
+	}
+}
+
 func TestReadErrorIsGiven(t *testing.T) {
 	broken := errors.New("broken")
 	r, err := ParseReport(io.MultiReader(strings.NewReader("CRITERION: fail — VAL-1: x\nVER"), iotest.ErrReader(broken)), agreed(t, 1))

@@ -19,6 +19,7 @@ const (
 	escapes            // begins a terminal sequence
 	wide               // begins a character beyond ASCII
 	keyword            // begins a word of the grammar
+	marks              // may begin markup
 	ticks              // fences are made of it
 )
 
@@ -31,10 +32,12 @@ var classes = func() (table [256]uint8) {
 			table[i] = wide
 		case b == '`' || b == '~':
 			table[i] = ticks
-		case b <= ' ' || b >= '0' && b <= '9' || bytes.IndexByte([]byte("#-+.)[]*_xX"), b) >= 0:
-			table[i] = leads
+		case b == '<' || b == '&' || b == ':':
+			table[i] = marks
 		case bytes.IndexByte([]byte("cfvCFV"), b) >= 0:
 			table[i] = keyword
+		case mayLead(rune(b)):
+			table[i] = leads
 		}
 	}
 	return table
@@ -55,10 +58,12 @@ func scan(line []byte) guess {
 			i += max(sequence(line[i:]), 1)
 		case wide:
 			r, size := utf8.DecodeRune(line[i:])
-			if !isSpace(r) {
+			if !mayLead(r) {
 				return ordinary
 			}
 			i += size
+		case marks:
+			i += max(markup(line[i:]), 1)
 		case keyword:
 			if hasKeyword(line[i:]) {
 				return maybeKeyword
@@ -71,11 +76,15 @@ func scan(line []byte) guess {
 	return ordinary
 }
 
-// hasKeyword reports whether line begins with a word of the grammar, as far as a terminal sequence lets it be seen.
+// wordStem is how much of each word its plural shares with it.
+const wordStem = len("CRITERI")
+
+// hasKeyword reports whether line begins with a word of the grammar, as far as a terminal sequence, decoration or what
+// may have no width lets it be seen.
 func hasKeyword(line []byte) bool {
 	for _, w := range words {
 		for i := 0; ; i++ {
-			if i == len(w.word) || i < len(line) && line[i] == 0x1b {
+			if i == wordStem || i < len(line) && (line[i] == 0x1b || line[i] >= utf8.RuneSelf || bytes.IndexByte([]byte(decoration), line[i]) >= 0) {
 				return true
 			}
 			if i >= len(line) || line[i]&^0x20 != w.word[i] {
