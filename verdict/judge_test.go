@@ -190,7 +190,7 @@ func genReport(n int) *rapid.Generator[AgentReport] {
 }
 
 var (
-	oracleMarks = regexp.MustCompile("\x1b\\[[0-9;]*m|[*_`~#]|^[\\s\ufeff]*(?:[-+]\\s+|[0-9]+[.)]\\s+)*")
+	oracleMarks = regexp.MustCompile("\x1b\\[[0-9;]*m|\x1b[0-Z\\\\^-~]|[*_`~#]|^[\\s\ufeff]*(?:[-+]\\s+|[0-9]+[.)]\\s+)*")
 	oracleLine  = regexp.MustCompile(`(?i)^\s*(?:criterion\s*:\s*(pass|fail|blocked)\s+(?:—|–|--|-)\s+(val-[0-9]+)\s*(?::|\s(?:—|–|--|-)\s)(.*)|verdict\s*:\s*(clear|blocking)\s*|finding\s*:\s*(blocking)\s+(?:—|–|--|-)\s+\S.*)$`)
 )
 
@@ -286,7 +286,7 @@ func FuzzParseReport(f *testing.F) {
 	for _, s := range []string{
 		good, "```\n" + good + "```\n", "**VERDICT: CLEAR**", "CRITERION: pass|fail — VAL-n: x\n" + good, good + "VERDICT: BLOCKING",
 		"FINDING: BLOCKING — a — b\n" + good, "\x1b[32m" + good, "\xff" + good, strings.ReplaceAll(good, "—", "-"), typed("met", "met"),
-		"FINDING: NOTE — a — b\n" + typed("met", "unmet"), strings.ReplaceAll(good, "\n", "\r\n"), "### VERDICT: **BLOCKING**\n" + good,
+		"FINDING: NOTE — a — b\n" + typed("met", "unmet"), strings.ReplaceAll(good, "\n", "\r\n"), "### VERDICT: **BLOCKING**\n" + good, "\x1b0" + good,
 	} {
 		f.Add([]byte(s))
 	}
