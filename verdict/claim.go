@@ -38,11 +38,12 @@ func claims(line string) bool {
 		return false
 	}
 	word, rest := m[1], line[len(m[1]):]
-	many := word[len(word)-1]|0x20 != 'n' && word[len(word)-1]|0x20 != 't' && word[len(word)-1]|0x20 != 'g'
+	capitals := strings.ToUpper(word)
+	many := capitals != "CRITERION" && capitals != "FINDING" && capitals != "VERDICT"
 	if many && noFindings().MatchString(rest) {
 		return false
 	}
-	if word == strings.ToUpper(word) && capitalClaim().MatchString(rest) {
+	if word == capitals && capitalClaim().MatchString(rest) {
 		return true
 	}
 	return smallClaim().MatchString(rest) || !many && exactClaim().MatchString(rest)
