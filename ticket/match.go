@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -14,10 +15,27 @@ var numbered = pattern.Regexp(`^([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)(-|$)`)
 // contract it is judged by. template is as in Query. "trkr/7" and "trkr/7-fix-it" are of 7, "trkr/ABC-12-fix" of
 // ABC-12, "trkr/login" of login. A name that may mean several issues, or none, is a usage fault.
 func IssueOfBranch(template, branch string) (string, error) {
-	if template == "" {
-		template = DefaultBranchTemplate
+	fits := issuesOf(template, branch)
+	hint := "name the issue: trkr-validate ISSUE"
+	if len(fits) == 0 {
+		return "", fault.Usagef("issue_unknown", []string{hint, "ticket.branch says what tickets' branches are called"},
+			"the branch %q is no ticket's: those are called %q", branch, cmp.Or(template, DefaultBranchTemplate))
 	}
-	var fits []string
+	if len(fits) == 1 {
+		return fits[0], nil
+	}
+	if m := numbered().FindStringSubmatch(fits[len(fits)-1]); m != nil {
+		return m[1], nil
+	}
+	return "", fault.Usagef("issue_unknown", []string{hint}, "the branch %q may be that of issue %s", branch, strings.Join(fits, " or "))
+}
+
+// IsTicketBranch reports whether a branch is some ticket's by its name. template is as in Query.
+func IsTicketBranch(template, branch string) bool { return len(issuesOf(template, branch)) > 0 }
+
+// issuesOf are the issues that a branch may belong to by its name.
+func issuesOf(template, branch string) (fits []string) {
+	template = cmp.Or(template, DefaultBranchTemplate)
 	from := strings.Index(template, "{issue}")
 	for to := from + 1; from >= 0 && to <= len(branch); to++ {
 		if !strings.HasPrefix(branch, template[:from]) {
@@ -31,16 +49,5 @@ func IssueOfBranch(template, branch string) (string, error) {
 			fits = append(fits, issue)
 		}
 	}
-	hint := "name the issue: trkr-validate ISSUE"
-	if len(fits) == 0 {
-		return "", fault.Usagef("issue_unknown", []string{hint, "ticket.branch says what tickets' branches are called"},
-			"the branch %q is no ticket's: those are called %q", branch, template)
-	}
-	if len(fits) == 1 {
-		return fits[0], nil
-	}
-	if m := numbered().FindStringSubmatch(fits[len(fits)-1]); m != nil {
-		return m[1], nil
-	}
-	return "", fault.Usagef("issue_unknown", []string{hint}, "the branch %q may be that of issue %s", branch, strings.Join(fits, " or "))
+	return fits
 }

@@ -20,10 +20,10 @@ type issueError struct{ error }
 
 func (e *issueError) Unwrap() error { return e.error }
 
-// settingsFor is the configuration that a ticket is judged by; without an issue, the checkout's. It never comes from the ticket's branch, which the
-// implementer writes: it is what --config names, else what --config-ref names, else, where the invoking checkout holds
-// work of the ticket, the file as committed at the merge base with the default branch, else the invoking checkout's (of
-// a bare repository, which has none, the default branch's).
+// settingsFor is the configuration that a ticket is judged by; without an issue, the checkout's. It never comes from the
+// ticket's branch, which the implementer writes: it is what --config names, else what --config-ref names, else, where the
+// invoking checkout holds work of the ticket or stands on any ticket's branch, the file as committed at the merge base
+// with the default branch, else the invoking checkout's (of a bare repository, which has none, the default branch's).
 // Whether the checkout holds such work is not left to its own file: it does if it does by the trusted file or by its own.
 func (a *app) settingsFor(cmd *cobra.Command, o ticketOptions, issue string) (settings, error) {
 	ctx := cmd.Context()
@@ -238,7 +238,8 @@ func (g *ground) locate(ctx context.Context, commit string, s settings) (t *tick
 		if t == nil {
 			t = found
 		}
-		own = own || g.configRef == "" && g.here.Branch != "" && g.here.Branch == found.Branch
+		// What another ticket's branch holds is its implementer's as well.
+		own = own || g.configRef == "" && g.here.Branch != "" && (g.here.Branch == found.Branch || ticket.IsTicketBranch(by.Branch, g.here.Branch))
 		if commit != "" && !own {
 			if own, err = g.repo.Holds(ctx, found, commit); err != nil {
 				return nil, false, err
