@@ -100,6 +100,22 @@ func findGit(ctx context.Context) (program, error) {
 // output runs the command and returns its stdout. A command that fails is a *gitError, inside a *fault.Error where
 // the reason is one that a person can act on.
 func (p program) output(ctx context.Context, c call) ([]byte, error) {
+	out, err := p.once(ctx, c)
+	for tries := 1; tries < 20 && halfMade(c, err); tries++ {
+		time.Sleep(10 * time.Millisecond)
+		out, err = p.once(ctx, c)
+	}
+	return out, err
+}
+
+// halfMade reports whether git, which looks at all worktrees, met one that another git was registering or removing at
+// that moment. It then gives up, and would not a moment later.
+func halfMade(c call, err error) bool {
+	e, ok := errors.AsType[*gitError](err)
+	return ok && c.args[0] == "worktree" && strings.Contains(e.stderr, "failed to read") && strings.Contains(e.stderr, "/worktrees/")
+}
+
+func (p program) once(ctx context.Context, c call) ([]byte, error) {
 	limit := quickLimit
 	if c.slow {
 		limit = slowLimit
