@@ -71,11 +71,11 @@ func exited(err error, code int) bool {
 // usable are the git programs whose version was asked, by path.
 var usable sync.Map
 
-// findGit looks git up once, before anything of a ticket runs.
-func findGit(ctx context.Context) (program, error) {
-	path, err := exec.LookPath("git")
+// findGit looks git up once, before anything of a ticket runs, for the repository that dir is in.
+func findGit(ctx context.Context, dir string) (program, error) {
+	path, err := lookGit(dir)
 	if err != nil {
-		return program{}, fault.Env("git_missing", fmt.Errorf("looking for git: %w", err), "install git 2.31 or newer, or put it on PATH")
+		return program{}, err
 	}
 	p := program{path: path, env: environment(), limit: outputLimit}
 	if _, ok := usable.Load(path); ok {

@@ -37,7 +37,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 		}
 		return nil, fault.Usage("no_repository", fmt.Errorf("opening the repository: %w", err), "name a folder of the repository with -C DIR")
 	}
-	git, err := findGit(ctx)
+	git, err := findGit(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
