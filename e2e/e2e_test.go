@@ -137,17 +137,21 @@ type document struct {
 		Code, Step, Message string
 		Hints               []string
 	}
-	Results []struct {
-		Issue, RunID string
-		Outcome      verdict.Outcome
-		Record       *verdict.Record
-		Refusals     []verdict.Refusal
-		Error        *struct {
-			Code, Step, Message string
-			Hints               []string
-		}
-		Recorded *struct{ Commit, Path string }
+	Results []result
+}
+
+// result is what it says of one ticket.
+type result struct {
+	Issue, RunID string
+	Outcome      verdict.Outcome
+	Record       *verdict.Record
+	Refusals     []verdict.Refusal
+	Error        *struct {
+		Code, Step, Message string
+		Hints               []string
 	}
+	Recorded *struct{ Commit, Path string }
+	Stale    bool
 }
 
 // validate runs the program with --json in the repository and checks that code and document agree.
