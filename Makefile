@@ -21,7 +21,7 @@ test:
 	go test -timeout 20m $$(go list ./... | grep -v -F "$$(go list $(BOXED))")
 	go test -p 1 -count=1 -timeout 30m $(BOXED)
 
-# Ways to a false clear on both engines, which test tries as well, and each without what it is stopped by.
+# Ways to a false clear on both engines, and each without what it is stopped by. It takes an hour and is no part of test.
 cheat:
 	scripts/cheat
 
