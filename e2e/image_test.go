@@ -129,7 +129,7 @@ func TestImageThatIsNotThere(t *testing.T) {
 	if code != 6 || len(doc.Results) != 1 || doc.Results[0].Error == nil {
 		t.Fatalf("exit code %d, %+v", code, doc)
 	}
-	if e := doc.Results[0].Error; e.Step != "start" || !strings.Contains(e.Message, image) || len(e.Hints) == 0 {
+	if e := doc.Results[0].Error; e.Step != "config" || !strings.Contains(e.Message, image) || len(e.Hints) == 0 {
 		t.Errorf("%+v", e)
 	}
 	if code, _, stderr := r.call("--image", image, "7"); code != 6 || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, "hint: ") {
