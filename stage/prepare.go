@@ -241,6 +241,9 @@ func (r *run) build(ctx context.Context) error {
 	r.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 		defer cancel()
+		if r.settled || r.unmoved(ctx) != nil {
+			return nil // whoever looks at the commit next is told
+		}
 		return r.settle(ctx)
 	})
 	r.artifacts.Stale = aside.Paths()
@@ -270,7 +273,7 @@ func (r *run) collect(ctx context.Context) error {
 	r.set = set
 	r.onClose(set.Close)
 	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = set.Manifest(), set.Digest()
-	if err := r.repo.Unmoved(ctx, r.ticket); err != nil {
+	if err := r.unmoved(ctx); err != nil {
 		return err // what was built is not the commit that the verdict would be about
 	}
 	return r.settle(ctx)

@@ -24,16 +24,12 @@ const (
 
 // settle puts the worktree back to its commit after a build that changed tracked files, and names them. It does so
 // once, after the artifacts are sealed, or when nothing came of them. The change may be a person's, who worked there
-// meanwhile: what the files held is kept, and a worktree that stands on another commit by now is left alone.
+// meanwhile: what the files held is kept.
 func (r *run) settle(ctx context.Context) error {
 	if r.settled {
 		return nil
 	}
 	r.settled = true
-	if err := r.repo.Unmoved(ctx, r.ticket); err != nil {
-		r.hints = append(r.hints, fmt.Sprintf("what the build changed in %q was not put back: git status there shows it", r.ticket.Worktree))
-		return nil // whoever looks at the commit next is told
-	}
 	changes, err := r.repo.Changes(ctx, r.ticket)
 	if err != nil {
 		return err
@@ -62,6 +58,16 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.note("validate.build", "the build changed tracked files, which were put back: "+some(tracked))
 	return r.repo.Restore(ctx, r.ticket, tracked)
+}
+
+// unmoved makes sure that the worktree still stands on the ticket's commit. One that does not is left alone.
+func (r *run) unmoved(ctx context.Context) error {
+	err := r.repo.Unmoved(ctx, r.ticket)
+	if err != nil {
+		r.settled = true
+		r.hints = append(r.hints, fmt.Sprintf("what the build changed in %q was not put back: git status there shows it", r.ticket.Worktree))
+	}
+	return err
 }
 
 // keepReplaced copies what files hold into the run folder, and returns those that may be put back now.
