@@ -100,26 +100,32 @@ func missing(t *Ticket, file string, asked bool) *verdict.Refusal {
 	return r
 }
 
-// difference names each assertion that the two do not share, with both wordings.
-func difference(committed, issue contract.Contract) string {
+// differences names each assertion that two contracts do not share, with its wordings. The formats say what it means
+// that only a has an assertion, that both word it otherwise, and that only b has it.
+func differences(a, b contract.Contract, onlyA, both, onlyB string) []string {
 	var parts []string
-	for _, a := range committed.Assertions {
-		switch b, ok := issue.Lookup(a.ID); {
+	for _, x := range a.Assertions {
+		switch y, ok := b.Lookup(x.ID); {
 		case !ok:
-			parts = append(parts, fmt.Sprintf("%s is only in the commit: %q", a.ID, a.Text))
-		case a.Text != b.Text:
-			parts = append(parts, fmt.Sprintf("%s is %q in the commit and %q in the issue", a.ID, a.Text, b.Text))
+			parts = append(parts, fmt.Sprintf(onlyA, x.ID, x.Text))
+		case x.Text != y.Text:
+			parts = append(parts, fmt.Sprintf(both, x.ID, x.Text, y.Text))
 		}
 	}
-	for _, b := range issue.Assertions {
-		if _, ok := committed.Lookup(b.ID); !ok {
-			parts = append(parts, fmt.Sprintf("%s is only in the issue: %q", b.ID, b.Text))
+	for _, y := range b.Assertions {
+		if _, ok := a.Lookup(y.ID); !ok {
+			parts = append(parts, fmt.Sprintf(onlyB, y.ID, y.Text))
 		}
 	}
 	if len(parts) == 0 {
-		return "the same assertions in another order"
+		return []string{"the same assertions in another order"}
 	}
-	return strings.Join(parts, "; ")
+	return parts
+}
+
+// difference tells of a committed contract and an issue's.
+func difference(committed, issue contract.Contract) string {
+	return strings.Join(differences(committed, issue, "%s is only in the commit: %q", "%s is %q in the commit and %q in the issue", "%s is only in the issue: %q"), "; ")
 }
 
 func short(commit string) string { return commit[:min(len(commit), 12)] }

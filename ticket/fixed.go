@@ -197,24 +197,7 @@ func acceptHint(digest string) string {
 
 // changes tells assertion by assertion how a contract became another one.
 func changes(before, now contract.Contract) string {
-	var lines []string
-	for _, a := range before.Assertions {
-		switch b, ok := now.Lookup(a.ID); {
-		case !ok:
-			lines = append(lines, fmt.Sprintf("%s was removed: %q", a.ID, a.Text))
-		case a.Text != b.Text:
-			lines = append(lines, fmt.Sprintf("%s was %q and is %q", a.ID, a.Text, b.Text))
-		}
-	}
-	for _, b := range now.Assertions {
-		if _, ok := before.Lookup(b.ID); !ok {
-			lines = append(lines, fmt.Sprintf("%s was added: %q", b.ID, b.Text))
-		}
-	}
-	if len(lines) == 0 {
-		return "the same assertions in another order"
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(differences(before, now, "%s was removed: %q", "%s was %q and is %q", "%s was added: %q"), "\n")
 }
 
 // few names the first paths of a list.
