@@ -22,12 +22,12 @@ func TestStartsOfGitAreCounted(t *testing.T) {
 		want    verdict.Outcome
 		prepare func(k *kit)
 	}{
-		"recorded":             {36, verdict.Clear, func(*kit) {}},
-		"among many branches":  {36, verdict.Clear, func(k *kit) { many(k, 50) }},
-		"the second time":      {24, verdict.Clear, func(k *kit) { k.run(verdict.Clear) }},
-		"not recorded":         {22, verdict.Clear, func(k *kit) { k.req.NoCommit = true }},
-		"a temporary worktree": {39, verdict.Clear, func(k *kit) { k.git("checkout", "-q", "main") }},
-		"refused":              {14, verdict.Refused, func(k *kit) { k.req.Config.Validate.Build = "" }},
+		"recorded":             {26, verdict.Clear, func(*kit) {}},
+		"among many branches":  {26, verdict.Clear, func(k *kit) { many(k, 50) }},
+		"the second time":      {14, verdict.Clear, func(k *kit) { k.run(verdict.Clear) }},
+		"not recorded":         {12, verdict.Clear, func(k *kit) { k.req.NoCommit = true }},
+		"a temporary worktree": {29, verdict.Clear, func(k *kit) { k.git("checkout", "-q", "main") }},
+		"refused":              {9, verdict.Refused, func(k *kit) { k.req.Config.Validate.Build = "" }},
 		"no branch":            {3, verdict.Refused, func(k *kit) { k.req.Issue = "8" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestStartsOfGitAreCounted(t *testing.T) {
 			c.prepare(k)
 			dir := t.TempDir()
 			log := filepath.Join(dir, "log")
-			if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\necho \"$*\" >>'"+log+"'\nexec '"+real+"' \"$@\"\n"), 0o755); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\necho \"${*##*protocol.allow=never}\" >>'"+log+"'\nexec '"+real+"' \"$@\"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -62,4 +62,15 @@ func many(k *kit, n int) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		k.t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// A git program that answers questions about the repository is out of the build's reach: the build could ptrace it.
+func TestNoGitOfOursRunsDuringTheBuild(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	build := k.req.Config.Validate.Build
+	k.req.Config.Validate.Build = `for p in /proc/[0-9]*; do
+	[ "$(readlink "$p/cwd")" != "$PWD/.git" ] || { tr '\0' ' ' <"$p/cmdline"; exit 1; }
+done
+` + build
+	k.run(verdict.Clear)
 }

@@ -29,6 +29,7 @@ func (r *run) resolve(ctx context.Context) error {
 		return err
 	}
 	r.repo = repo
+	r.onClose(func() error { repo.Rest(); return nil })
 	root, err := os.OpenRoot(repo.Root())
 	if err != nil {
 		return fault.Env("folder", err)
@@ -247,6 +248,7 @@ func (r *run) build(ctx context.Context) error {
 		return r.settle(ctx)
 	})
 	r.artifacts.Stale = aside.Paths()
+	r.repo.Rest()
 	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build, Secrets: r.redact})
 	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
 	if len(res.Leftovers) > 0 {

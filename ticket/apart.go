@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,76 +59,101 @@ type held struct {
 	ignore  string  // its .gitignore files, as one for the whole worktree
 }
 
-// held reads the commit. Each object's name is the hash of what is read, so that the commit's own name proves the rest.
-func (a apart) held(ctx context.Context) (held, error) {
-	out, err := a.git.output(ctx, a.in(a.at.dir, "ls-tree", "-r", "-t", "-z", "--full-tree", "--end-of-options", a.commit))
-	if err != nil {
-		return held{}, fmt.Errorf("listing the files of %s: %w", short(a.commit), err)
-	}
-	ids := map[string]bool{}
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		meta, name, _ := strings.Cut(line, "\t")
-		if f := strings.Fields(meta); len(f) == 3 && (f[1] == "tree" || f[1] == "blob" && path.Base(name) == ignoreName) {
-			ids[f[2]] = true
-		}
-	}
-	objects, err := a.git.objects(ctx, a.in(a.at.dir), append([]string{a.commit, a.commit + "^{tree}"}, slices.Collect(maps.Keys(ids))...))
-	if err != nil {
-		return held{}, fmt.Errorf("reading the trees of %s: %w", short(a.commit), err)
-	}
+// hold reads a commit. Each object's name is the hash of what is read, so that the commit's own name proves the rest.
+func hold(ctx context.Context, from *reader, commit string) (held, error) {
 	proved := proved{}
-	for _, o := range objects {
-		if o.kind == "" {
-			return held{}, o.lacking()
+	prove := func(ids ...string) error {
+		objects, err := from.objects(ctx, ids)
+		if err != nil {
+			return fmt.Errorf("reading the trees of %s: %w", short(commit), err)
 		}
-		if objectID(o.kind, o.data, len(a.commit)) != o.id {
-			return held{}, o.damaged()
+		for i, o := range objects {
+			if o.kind == "" {
+				return o.lacking()
+			}
+			if objectID(o.kind, o.data, len(commit)) != ids[i] {
+				return o.damaged()
+			}
+			proved[ids[i]] = o
 		}
-		proved[o.id] = o
+		return nil
 	}
-	head, _, _ := bytes.Cut(proved[a.commit].data, []byte("\n"))
-	var h held
-	if h.entries, err = proved.below("", strings.TrimPrefix(string(head), "tree "), nil); err != nil {
+	if err := prove(commit); err != nil {
 		return held{}, err
 	}
-	h.ignore, err = proved.ignore(h.entries)
-	return h, err
+	head, _, _ := bytes.Cut(proved[commit].data, []byte("\n"))
+	root, ok := strings.CutPrefix(string(head), "tree ")
+	if !ok {
+		return held{}, proved[commit].damaged()
+	}
+	h := held{}
+	for level := []entry{{id: root}}; len(level) > 0; { // folders, all of one depth at once
+		if err := prove(idsOf(level)...); err != nil {
+			return held{}, err
+		}
+		var deeper []entry
+		for _, folder := range level {
+			entries, err := proved.in(folder)
+			if err != nil {
+				return held{}, err
+			}
+			for _, e := range entries {
+				if e.kind == "tree" {
+					deeper = append(deeper, e)
+				} else {
+					h.entries = append(h.entries, e)
+				}
+			}
+		}
+		level = deeper
+	}
+	slices.SortFunc(h.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	ignoring := slices.DeleteFunc(slices.Clone(h.entries), func(e entry) bool {
+		return path.Base(e.name) != ignoreName || e.mode != modeFile && e.mode != modeProgram
+	})
+	if err := prove(idsOf(ignoring)...); err != nil {
+		return held{}, err
+	}
+	h.ignore = proved.ignore(ignoring)
+	return h, nil
+}
+
+func idsOf(entries []entry) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+	return ids
 }
 
 // proved are objects whose content is what their names say.
 type proved map[string]object
 
-// below appends what a tree holds; names are paths then, and modes those that git has in an index.
-func (p proved) below(dir, id string, all []entry) ([]entry, error) {
-	o, ok := p[id]
-	if !ok || o.kind != "tree" {
-		return nil, object{name: id}.damaged()
+// in is what a folder's tree holds; names are paths then, and modes those that git has in an index.
+func (p proved) in(folder entry) ([]entry, error) {
+	o := p[folder.id]
+	if o.kind != "tree" {
+		return nil, o.damaged()
 	}
-	entries, err := parseTree(o.data, len(id)/2)
+	entries, err := parseTree(o.data, len(folder.id)/2)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if e.name == "" || e.name == "." || e.name == ".." || strings.EqualFold(e.name, ".git") || strings.Contains(e.name, "/") {
 			return nil, o.damaged()
 		}
-		e.name = path.Join(dir, e.name)
-		if e.kind == "tree" {
-			if all, err = p.below(e.name, e.id, all); err != nil {
-				return nil, err
-			}
-			continue
+		e.name = path.Join(folder.name, e.name)
+		switch {
+		case e.kind == "tree", e.mode == modeLink, e.mode == modeSubmodule:
+		case strings.HasPrefix(e.mode, "1007"): // old ones have group rights
+			e.mode = modeProgram
+		default:
+			e.mode = modeFile
 		}
-		if e.mode != modeLink && e.mode != modeSubmodule { // old ones have group rights
-			if strings.HasPrefix(e.mode, "1007") {
-				e.mode = modeProgram
-			} else {
-				e.mode = modeFile
-			}
-		}
-		all = append(all, e)
 	}
-	return all, nil
+	return entries, nil
 }
 
 // untracked names the files of the worktree that the commit does not hold and does not ignore. There is no index, so

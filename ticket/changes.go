@@ -35,9 +35,21 @@ func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit})
+	wrong := func(err error) error { return fmt.Errorf("looking for changes in %q: %w", t.Worktree, err) }
+	held, err := r.held(ctx, t)
 	if err != nil {
-		return nil, fmt.Errorf("looking for changes in %q: %w", t.Worktree, err)
+		return nil, wrong(err)
+	}
+	tracked, err := r.index(ctx, at)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if t.tracked == nil {
+		t.tracked = tracked
+	}
+	all, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit}, held, tracked)
+	if err != nil {
+		return nil, wrong(err)
 	}
 	all = slices.DeleteFunc(all, func(p string) bool { return isOwn(p) })
 	slices.Sort(all)
@@ -56,28 +68,32 @@ type checked struct {
 	depth  int // of submodules
 }
 
-func (r *Repo) changes(ctx context.Context, c checked) (all []string, err error) {
+// held is what the ticket's commit holds. It is read once: before anything of the ticket ran, where that was asked then.
+func (r *Repo) held(ctx context.Context, t *Ticket) (held, error) {
+	if t.held == nil {
+		h, err := hold(ctx, r.reader, t.Commit)
+		if err != nil {
+			return held{}, err
+		}
+		t.held = &h
+	}
+	return *t.held, nil
+}
+
+func (r *Repo) changes(ctx context.Context, c checked, held held, tracked []indexed) (all []string, err error) {
 	a, err := r.setApart(c)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unclaim(a.folder)) }()
-	held, err := a.held(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if all, err = a.untracked(ctx, held); err != nil {
-		return nil, err
-	}
-	staged, err := r.staged(ctx, c.at, held.entries)
-	if err != nil {
 		return nil, err
 	}
 	differing, err := a.differing(ctx, held.entries)
 	if err != nil {
 		return nil, err
 	}
-	all = append(append(all, staged...), differing...)
+	all = append(append(all, staged(tracked, held.entries)...), differing...)
 	for _, e := range held.entries {
 		if e.mode != modeSubmodule {
 			continue
@@ -94,11 +110,7 @@ func (r *Repo) changes(ctx context.Context, c checked) (all []string, err error)
 }
 
 // staged names what an index has otherwise than the commit: the build may ask git for it.
-func (r *Repo) staged(ctx context.Context, at place, held []entry) ([]string, error) {
-	tracked, err := r.index(ctx, at)
-	if err != nil {
-		return nil, err
-	}
+func staged(tracked []indexed, held []entry) []string {
 	missing := make(map[string]entry, len(held))
 	for _, e := range held {
 		missing[e.name] = e
@@ -110,7 +122,7 @@ func (r *Repo) staged(ctx context.Context, at place, held []entry) ([]string, er
 		}
 		delete(missing, e.path)
 	}
-	return slices.AppendSeq(all, maps.Keys(missing)), nil
+	return slices.AppendSeq(all, maps.Keys(missing))
 }
 
 // inside names what a submodule has otherwise than the commit that the outer one names; "" is the submodule itself.
@@ -132,7 +144,7 @@ func (r *Repo) inside(ctx context.Context, outer checked, e entry) ([]string, er
 	}
 	var all []string
 	if err == nil && head == inner.commit {
-		all, err = r.changes(ctx, inner)
+		all, err = r.submodule(ctx, inner)
 	} else if err == nil {
 		all = []string{""}
 	}
@@ -141,6 +153,20 @@ func (r *Repo) inside(ctx context.Context, outer checked, e entry) ([]string, er
 		return []string{""}, nil // cannot be looked at: then it counts as changed
 	}
 	return all, err
+}
+
+func (r *Repo) submodule(ctx context.Context, c checked) ([]string, error) {
+	from := &reader{git: r.git, at: place{dir: c.common, gitDir: c.common}}
+	defer from.rest()
+	held, err := hold(ctx, from, c.commit)
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := r.index(ctx, c.at)
+	if err != nil {
+		return nil, err
+	}
+	return r.changes(ctx, c, held, tracked)
 }
 
 const modeSubmodule = "160000"

@@ -85,13 +85,19 @@ func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, left []str
 	}
 	own := false
 	after := map[string]bool{} // commits that are fixers or have one before them
-	for line := range strings.Lines(string(out)) {
+	lines := strings.SplitAfter(strings.TrimSuffix(string(out), "\n"), "\n")
+	touched := map[string][]string{}
+	for i, line := range lines {
+		if line == "" {
+			break // none at all
+		}
 		if edge, ok := strings.CutPrefix(line, "-"); ok {
 			left = append(left, strings.Fields(edge)[0])
 			continue
 		}
 		own = true
-		commit, parents := line[:strings.IndexAny(line, " \n")], strings.Fields(line)[1:]
+		parents := strings.Fields(line)
+		commit, parents := parents[0], parents[1:]
 		if len(parents) == 0 {
 			if err := r.whole(ctx); err != nil {
 				return nil, nil, err
@@ -101,11 +107,10 @@ func (r *Repo) fixing(ctx context.Context, t *Ticket) (found []fixer, left []str
 			after[commit] = true
 			continue
 		}
-		paths, err := r.touched(ctx, commit)
-		if err != nil {
+		if err := r.touched(ctx, touched, lines[i:]); err != nil {
 			return nil, nil, err
 		}
-		paths = slices.DeleteFunc(paths, func(p string) bool {
+		paths := slices.DeleteFunc(touched[commit], func(p string) bool {
 			dir, name := path.Split(p)
 			return dir == t.Dir+"/" && slices.Contains(StageDocuments, name)
 		})
@@ -144,20 +149,51 @@ func (r *Repo) shallow(ctx context.Context) (bool, error) {
 	return out == "true", err
 }
 
-// touched names what a commit changes; of a merge, what it has from none of its parents.
-func (r *Repo) touched(ctx context.Context, commit string) ([]string, error) {
-	out, err := r.git.output(ctx, call{at: r.shared(), args: []string{
-		"diff-tree", "-z", "-r", "-c", "--root", "--no-commit-id", "--name-only", "--no-renames", "--ignore-submodules=none", commit,
-	}})
-	if err != nil {
-		return nil, partial(err)
+// touchedAtOnce is of how many commits it is asked what they touch: mostly the second of a ticket's own fixes its contract.
+const touchedAtOnce = 4
+
+// touched adds to known what the commit of the first line changes, and those of a few more lines; of a merge, what it has
+// from none of its parents. It does nothing where that is known.
+func (r *Repo) touched(ctx context.Context, known map[string][]string, lines []string) error {
+	var asked []string
+	for _, line := range lines[:min(len(lines), touchedAtOnce)] {
+		if commit := strings.Fields(line)[0]; !strings.HasPrefix(commit, "-") {
+			asked = append(asked, commit)
+		}
 	}
-	return strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 }), nil
+	if _, ok := known[asked[0]]; ok {
+		return nil
+	}
+	out, err := r.git.output(ctx, call{
+		at: r.shared(), stdin: strings.NewReader(strings.Join(asked, "\n") + "\n"),
+		args: []string{"diff-tree", "--stdin", "-z", "-r", "-c", "--root", "--raw", "--no-renames", "--ignore-submodules=none"},
+	})
+	if err != nil && len(asked) > 1 { // it may be another one that is not here
+		return r.touched(ctx, known, lines[:1])
+	} else if err != nil {
+		return partial(err)
+	}
+	for _, commit := range asked {
+		known[commit] = nil
+	}
+	commit, change := "", false
+	for field := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		switch {
+		case change:
+			known[commit] = append(known[commit], field)
+			change = false
+		case strings.HasPrefix(field, ":"):
+			change = true // its path follows
+		default:
+			commit = field
+		}
+	}
+	return nil
 }
 
 // partial is the error of reading an old commit: in a partial clone it may be missing.
 func partial(err error) error {
-	if f := fault.Of(err); f == nil || f.Code != codeObjects && f.Code != "git_failed" {
+	if f := fault.Of(err); f == nil || f.Code != codeObjects && f.Code != codeFailed {
 		return err
 	}
 	return fault.Env(codeHistory, fmt.Errorf("reading the ticket's history: %w", err), "clone without --filter: what old commits hold is needed, and nothing is fetched here")

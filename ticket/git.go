@@ -47,6 +47,13 @@ type call struct {
 	slow  bool
 }
 
+func (c call) limit() time.Duration {
+	if c.slow {
+		return slowLimit
+	}
+	return quickLimit
+}
+
 // gitError is a git command that ran and said no.
 type gitError struct {
 	args   []string
@@ -116,13 +123,27 @@ func halfMade(c call, err error) bool {
 }
 
 func (p program) once(ctx context.Context, c call) ([]byte, error) {
-	limit := quickLimit
-	if c.slow {
-		limit = slowLimit
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit(), errTooSlow)
 	defer cancel()
 
+	cmd := p.command(ctx, c)
+	cmd.Stdin = c.stdin
+	stdout := &bounded{limit: p.limit, stop: cancel}
+	stderr := &bounded{limit: stderrLimit}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+
+	err := cmd.Run()
+	switch {
+	case stdout.full:
+		return nil, tooMuch(c.args[0], p.limit)
+	case err == nil:
+		return stdout.buf.Bytes(), nil
+	}
+	return nil, c.failure(ctx, err, stderr)
+}
+
+// command is the program with everything but its stdio. It ends with ctx.
+func (p program) command(ctx context.Context, c call) *exec.Cmd {
 	args := append([]string{}, settings...)
 	env := append(append([]string{}, p.env...), c.env...)
 	if c.at.gitDir != "" {
@@ -132,28 +153,33 @@ func (p program) once(ctx context.Context, c call) ([]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, p.path, append(args, c.args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = c.at.dir, env, c.stdin
-	stdout := &bounded{limit: p.limit, stop: cancel}
-	stderr := &bounded{limit: stderrLimit}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Dir, cmd.Env = c.at.dir, env
 	ownGroup(cmd)
+	return cmd
+}
 
-	err := cmd.Run()
+const (
+	codeFailed = "git_failed"
+	codeOutput = "git_output"
+)
+
+func tooMuch(command string, limit int) error {
+	return fault.Envf(codeOutput, nil, "git %s: more than %d bytes of output", command, limit)
+}
+
+// failure is how a command that ended with err failed.
+func (c call) failure(ctx context.Context, err error, stderr *bounded) error {
 	switch {
-	case stdout.full:
-		return nil, fault.Envf("git_output", nil, "git %s: more than %d bytes of output", c.args[0], p.limit)
-	case err == nil:
-		return stdout.buf.Bytes(), nil
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errTooSlow):
-		return nil, fault.Envf("git_timeout", []string{"see whether git itself hangs in " + c.at.dir}, "git %s: no answer within %s", c.args[0], limit)
+		return fault.Envf("git_timeout", []string{"see whether git itself hangs in " + c.at.dir}, "git %s: no answer within %s", c.args[0], c.limit())
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
+		return fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
-		return nil, fault.Env("git_failed", fmt.Errorf("git %s: %w", c.args[0], err))
+		return fault.Env(codeFailed, fmt.Errorf("git %s: %w", c.args[0], err))
 	}
-	return nil, explain(c.at, &gitError{args: c.args, exit: exit.ExitCode(), stderr: stderr.buf.String()})
+	return explain(c.at, &gitError{args: c.args, exit: exit.ExitCode(), stderr: stderr.buf.String()})
 }
 
 // line is output for a command that prints one value. Only the line end that git adds is dropped: the value may be a
@@ -186,7 +212,7 @@ func explain(at place, e *gitError) error {
 	case strings.Contains(e.stderr, "Read-only file system"), strings.Contains(e.stderr, "ermission denied"), strings.Contains(e.stderr, "insufficient permission"):
 		return fault.Env("repository_read_only", e, "the repository's git directory must be writable for this user")
 	}
-	return fault.Env("git_failed", e)
+	return fault.Env(codeFailed, e)
 }
 
 // ownGroup starts cmd in a process group of its own: a signal from the terminal is ours to handle, and what cmd

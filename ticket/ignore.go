@@ -1,7 +1,6 @@
 package ticket
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -9,23 +8,13 @@ import (
 const ignoreName = ".gitignore"
 
 // ignore makes one file of a commit's .gitignore files. Those of deeper folders come later and so win, as they do in git.
-func (p proved) ignore(entries []entry) (string, error) {
-	var files []entry
-	for _, e := range entries {
-		if path.Base(e.name) == ignoreName && (e.mode == modeFile || e.mode == modeProgram) {
-			files = append(files, e)
-		}
-	}
+func (p proved) ignore(files []entry) string {
 	slices.SortStableFunc(files, func(a, b entry) int { return strings.Count(a.name, "/") - strings.Count(b.name, "/") })
 	var all strings.Builder
 	for _, e := range files {
-		o, ok := p[e.id]
-		if !ok {
-			return "", object{name: e.id}.damaged()
-		}
-		all.WriteString(anchored(strings.TrimSuffix(e.name, ignoreName), string(o.data)))
+		all.WriteString(anchored(strings.TrimSuffix(e.name, ignoreName), string(p[e.id].data)))
 	}
-	return all.String(), nil
+	return all.String()
 }
 
 // anchored rewrites the patterns of a folder's .gitignore so that they mean the same at the root. dir ends with a slash

@@ -15,6 +15,7 @@ import (
 // Repo is an open repository. It is safe for concurrent use: each call stands alone, except as AtOnce says.
 type Repo struct {
 	git    program
+	reader *reader
 	seen   *seen  // of AtOnce
 	common string // the directory that all worktrees share
 	top    string // the invoking worktree's root; empty in a bare repository
@@ -45,6 +46,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	if err := r.find(ctx, place{dir: dir}); err != nil {
 		return nil, err
 	}
+	r.reader = &reader{git: git, at: r.shared()}
 	if r.gitDir == r.common && r.top != "" {
 		r.main = r.top // we are in it
 		return r, nil

@@ -37,17 +37,17 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.git.output(ctx, call{at: at, slow: true, args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", t.Commit}})
+	held, err := r.held(ctx, t)
 	if err != nil {
-		return fmt.Errorf("listing the files of %s: %w", short(t.Commit), err)
+		return err
 	}
-	held := map[string]bool{}
-	for name := range strings.SplitSeq(string(out), "\x00") {
-		held[name] = true
+	holds := map[string]bool{}
+	for _, e := range held.entries {
+		holds[e.name] = true
 	}
 	var list strings.Builder
 	for _, p := range paths {
-		if !held[p] {
+		if !holds[p] {
 			continue
 		}
 		list.WriteString(p + "\x00")

@@ -89,7 +89,7 @@ func TestKilled(t *testing.T) {
 		{"commit-tree", 1, true, false},
 		{"update-ref", 1, false, false},
 		{"update-ref", 1, true, false},
-		{"cat-file", 1, true, false},
+		{"cat-file", 1, false, false},
 		{"update-index", 1, false, false},
 		{"update-index", 1, true, false},
 		{"add", 1, false, true},

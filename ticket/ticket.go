@@ -48,7 +48,10 @@ type Ticket struct {
 	remote bool     // Branch stands only on a remote: recording makes the local one
 	trees  chain    // those that hold Dir, of Commit
 	gitDir string   // the worktree's
-	temp   string   // folder that holds the temporary worktree
+
+	held    *held     // what Commit holds; nil: not read yet
+	tracked []indexed // the worktree's index as it was seen first; nil: not read yet
+	temp    string    // folder that holds the temporary worktree
 
 	closeOnce sync.Once
 	closeErr  error

@@ -13,8 +13,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
 // entry is one line of a tree object.
@@ -101,60 +99,6 @@ func readChain(objects []object, names []string) (chain, error) {
 		}
 	}
 	return c, nil
-}
-
-// object is what the repository holds of a name; without a kind it holds nothing.
-type object struct {
-	name, id, kind string
-	data           []byte
-}
-
-const (
-	codeObjects = "objects_missing"
-	codeDamaged = "objects_damaged"
-)
-
-// lacking is the fault of an object that should be there.
-func (o object) lacking() error {
-	return fault.Envf(codeObjects, []string{"in a partial clone, check the ticket's branch out first, or make a full clone; git fsck tells more"},
-		"the repository lacks %s", o.name)
-}
-
-// damaged is the fault of an object that is not what its name says.
-func (o object) damaged() error {
-	return fault.Envf(codeDamaged, []string{"git fsck tells more; make a fresh clone"}, "the repository's object %s is damaged", o.name)
-}
-
-// objects reads what names stand for, in one start of git.
-func (r *Repo) objects(ctx context.Context, names []string) ([]object, error) {
-	return r.git.objects(ctx, call{at: r.shared()}, names)
-}
-
-func (p program) objects(ctx context.Context, c call, names []string) ([]object, error) {
-	asked := strings.Join(names, "\n") + "\n"
-	if strings.Count(asked, "\n") != len(names) {
-		return nil, fmt.Errorf("%q has a line end", names) // git is asked line by line
-	}
-	c.stdin, c.args = strings.NewReader(asked), []string{"cat-file", "--batch"}
-	out, err := p.output(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]object, len(names))
-	for i, name := range names {
-		head, rest, _ := bytes.Cut(out, []byte("\n"))
-		o := object{name: name}
-		var size int
-		if string(head) == name+" missing" {
-			out = rest
-		} else if _, err := fmt.Sscan(string(head), &o.id, &o.kind, &size); err != nil || size < 0 || size >= len(rest) {
-			return nil, fmt.Errorf("git printed %q", head)
-		} else {
-			o.data, out = rest[:size], rest[size+1:]
-		}
-		objects[i] = o
-	}
-	return objects, nil
 }
 
 // parseTree reads a tree object; ids in it have size bytes.

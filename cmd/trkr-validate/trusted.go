@@ -34,6 +34,7 @@ func (a *app) settingsFor(cmd *cobra.Command, o ticketOptions, issue string) (se
 		return settings{}, &issueError{during("resolve", err)}
 	}
 	repo = repo.AtOnce()
+	defer repo.Rest()
 	g := ground{app: a, cmd: cmd, repo: repo, path: config.Name, query: ticket.Query{Issue: issue, Branch: o.branch, Ref: o.ref}}
 	if o.worktree != "" {
 		g.query.Worktree = a.path(o.worktree)
