@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
@@ -40,16 +42,12 @@ func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	tracked, err := r.index(ctx, at)
+	all, tracked, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit}, held)
 	if err != nil {
 		return nil, wrong(err)
 	}
 	if t.tracked == nil {
 		t.tracked = tracked
-	}
-	all, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit}, held, tracked)
-	if err != nil {
-		return nil, wrong(err)
 	}
 	all = slices.DeleteFunc(all, func(p string) bool { return isOwn(p) })
 	slices.Sort(all)
@@ -80,18 +78,22 @@ func (r *Repo) held(ctx context.Context, t *Ticket) (held, error) {
 	return *t.held, nil
 }
 
-func (r *Repo) changes(ctx context.Context, c checked, held held, tracked []indexed) (all []string, err error) {
+// changes also returns the index.
+func (r *Repo) changes(ctx context.Context, c checked, held held) (all []string, tracked []indexed, err error) {
 	a, err := r.setApart(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, unclaim(a.folder)) }()
-	if all, err = a.untracked(ctx, held); err != nil {
-		return nil, err
+	var asked errgroup.Group
+	asked.Go(func() (err error) { tracked, err = r.index(ctx, c.at); return err })
+	asked.Go(func() (err error) { all, err = a.untracked(ctx, held); return err })
+	if err := asked.Wait(); err != nil {
+		return nil, nil, err
 	}
 	differing, err := a.differing(ctx, held.entries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all = append(append(all, staged(tracked, held.entries)...), differing...)
 	for _, e := range held.entries {
@@ -100,13 +102,13 @@ func (r *Repo) changes(ctx context.Context, c checked, held held, tracked []inde
 		}
 		inner, err := r.inside(ctx, c, e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, p := range inner {
 			all = append(all, path.Join(e.name, p))
 		}
 	}
-	return all, nil
+	return all, tracked, nil
 }
 
 // staged names what an index has otherwise than the commit: the build may ask git for it.
@@ -162,11 +164,8 @@ func (r *Repo) submodule(ctx context.Context, c checked) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tracked, err := r.index(ctx, c.at)
-	if err != nil {
-		return nil, err
-	}
-	return r.changes(ctx, c, held, tracked)
+	all, _, err := r.changes(ctx, c, held)
+	return all, err
 }
 
 const modeSubmodule = "160000"
