@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/artifact"
@@ -25,19 +24,13 @@ const verifyWhole = 64 << 20
 // askEngine has the engine say whether it works here, and remove what boxes of programs that are gone left behind. It
 // does so while git looks for the ticket: both take their time, and neither needs the other.
 func (r *run) askEngine(ctx context.Context) {
-	answer := make(chan error, 1)
-	r.engineWorks = sync.OnceValue(func() error { return <-answer })
-	r.onClose(func() error {
-		_ = r.engineWorks() // whoever wanted to know has heard it
-		return nil
-	})
-	go func() {
-		_, err := r.req.Engine.Check(ctx)
+	r.engineWorks = later(r, func() (sandbox.Version, error) {
+		version, err := r.req.Engine.Check(ctx)
 		if err == nil {
 			r.sweepBoxes(ctx)
 		}
-		answer <- err
-	}()
+		return version, err
+	})
 }
 
 func (r *run) sweepBoxes(ctx context.Context) {

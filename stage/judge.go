@@ -42,6 +42,7 @@ func (r *run) validate(ctx context.Context) error {
 		r.reports = append(r.reports, verdict.AgentReport{Agent: agent.Name(), Report: report})
 		open = slices.DeleteFunc(open, func(a contract.Assertion) bool { return decided(report, a.ID) })
 	}
+	later(r, func() (any, error) { return nil, r.box.Close() }) // beside the judgement; finish hears of its error
 	return nil
 }
 

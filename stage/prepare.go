@@ -149,7 +149,7 @@ func (r *run) checkConfig(ctx context.Context) error {
 	if err := r.checkImage(); err != nil {
 		return err
 	}
-	if err := r.engineWorks(); err != nil { // now, and not after a long build
+	if _, err := r.engineWorks(); err != nil { // now, and not after a long build
 		return err
 	}
 	if fetcher, ok := r.req.Engine.(sandbox.Fetcher); ok {
@@ -242,10 +242,10 @@ func (r *run) build(ctx context.Context) error {
 	r.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 		defer cancel()
-		if r.settled || r.unmoved(ctx) != nil {
-			return nil // whoever looks at the commit next is told
+		if err := r.settle(ctx, func() ([]string, error) { return r.changes(ctx) }); err != nil && fault.Of(err).Code != ticket.CodeMoved { // whoever looks at the commit next is told
+			return err
 		}
-		return r.settle(ctx)
+		return nil
 	})
 	r.artifacts.Stale = aside.Paths()
 	r.repo.Rest()
@@ -268,6 +268,7 @@ func (r *run) collect(ctx context.Context) error {
 	if err := r.ownDirs(); err != nil {
 		return err
 	}
+	changed := later(r, func() ([]string, error) { return r.changes(ctx) })
 	set, err := artifact.Collect(ctx, r.artifacts)
 	if err != nil {
 		return err
@@ -275,10 +276,7 @@ func (r *run) collect(ctx context.Context) error {
 	r.set = set
 	r.onClose(set.Close)
 	r.record.Subject.Manifest, r.record.Subject.ManifestDigest = set.Manifest(), set.Digest()
-	if err := r.unmoved(ctx); err != nil {
-		return err // what was built is not the commit that the verdict would be about
-	}
-	return r.settle(ctx)
+	return r.settle(ctx, changed)
 }
 
 func (r *run) materialise(context.Context) error {

@@ -30,7 +30,7 @@ type run struct {
 	root        *os.Root // of the main worktree
 	folder      *folder
 	redact      *redact.Redactor
-	engineWorks func() error // what the engine says of this machine; waits for it
+	engineWorks func() (sandbox.Version, error) // what the engine says of this machine; waits for it
 	ticket      *ticket.Ticket
 	contract    contract.Contract
 	artifacts   artifact.Options

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/ticket"
 )
 
 const (
@@ -22,15 +25,30 @@ const (
 	replacedLimit = 256 << 20
 )
 
+// changes names what of the worktree is not as committed after the build. It must still stand on the ticket's commit:
+// else what was built is not what the verdict would be about.
+func (r *run) changes(ctx context.Context) ([]string, error) {
+	if err := r.repo.Unmoved(ctx, r.ticket); err != nil {
+		return nil, err
+	}
+	return r.repo.Changes(ctx, r.ticket)
+}
+
 // settle puts the worktree back to its commit after a build that changed tracked files, and names them. It does so
-// once, after the artifacts are sealed, or when nothing came of them. The change may be a person's, who worked there
-// meanwhile: what the files held is kept.
-func (r *run) settle(ctx context.Context) error {
+// once, after the artifacts are sealed, or when nothing came of them; one that moved is left alone. The change may be a
+// person's, who worked there meanwhile: what the files held is kept.
+func (r *run) settle(ctx context.Context, changed func() ([]string, error)) error {
 	if r.settled {
 		return nil
 	}
+	changes, err := changed()
+	if err != nil && ctx.Err() != nil {
+		return err // there is another chance
+	}
 	r.settled = true
-	changes, err := r.repo.Changes(ctx, r.ticket)
+	if err != nil && fault.Of(err).Code == ticket.CodeMoved {
+		r.hints = append(r.hints, fmt.Sprintf("what the build changed in %q was not put back: git status there shows it", r.ticket.Worktree))
+	}
 	if err != nil {
 		return err
 	}
@@ -58,16 +76,6 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.note("validate.build", "the build changed tracked files, which were put back: "+some(tracked))
 	return r.repo.Restore(ctx, r.ticket, tracked)
-}
-
-// unmoved makes sure that the worktree still stands on the ticket's commit. One that does not is left alone.
-func (r *run) unmoved(ctx context.Context) error {
-	err := r.repo.Unmoved(ctx, r.ticket)
-	if err != nil {
-		r.settled = true
-		r.hints = append(r.hints, fmt.Sprintf("what the build changed in %q was not put back: git status there shows it", r.ticket.Worktree))
-	}
-	return err
 }
 
 // keepReplaced copies what files hold into the run folder, and returns those that may be put back now.

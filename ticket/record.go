@@ -127,7 +127,7 @@ func (r *Repo) moveBranch(ctx context.Context, conf configured, c change) error 
 	case now == c.old, now == "" && absent: // something else is wrong
 		return err
 	}
-	return fault.Envf("branch_moved", []string{"run it again: the new commit is judged", "the record of this run is kept in its run folder"},
+	return fault.Envf(CodeMoved, []string{"run it again: the new commit is judged", "the record of this run is kept in its run folder"},
 		"%s was at %s and is now at %s", c.branch, short(c.old), cmp.Or(short(now), "nothing"))
 }
 

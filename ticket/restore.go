@@ -11,6 +11,9 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
+// CodeMoved is the code of faults that say that a branch or worktree no longer stands where it did.
+const CodeMoved = "branch_moved"
+
 // Unmoved checks that the ticket's worktree still stands on the ticket's commit. Otherwise it is an environment error
 // with the code branch_moved: somebody, or the build, committed meanwhile, and what lies there is something else.
 func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
@@ -23,7 +26,7 @@ func (r *Repo) Unmoved(ctx context.Context, t *Ticket) error {
 		return fmt.Errorf("looking at the head of %q: %w", t.Worktree, err)
 	}
 	if head != t.Commit {
-		return fault.Envf("branch_moved", []string{"run again: the verdict would be about another commit"}, "%q moved from %s to %s during the build", t.Worktree, short(t.Commit), short(head))
+		return fault.Envf(CodeMoved, []string{"run again: the verdict would be about another commit"}, "%q moved from %s to %s during the build", t.Worktree, short(t.Commit), short(head))
 	}
 	return nil
 }
