@@ -6,6 +6,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"net"
 	"time"
 )
 
@@ -141,6 +142,10 @@ type Session interface {
 	LookPath(ctx context.Context, names ...string) ([]string, error)
 	// Talk speaks to a server that a command of another session runs, as this session's uid.
 	Talk(ctx context.Context, t Talk) (Reply, error)
+	// Listen opens a port of the box's loopback, which Addr names, to processes of the session alone: a connection of any
+	// other uid is closed. Each connection comes out of the listener, and at most 64 at once. It may be used while a
+	// command runs; close it before the session.
+	Listen(ctx context.Context) (net.Listener, error)
 	// Close kills what is left of the session and removes its directories. Idempotent.
 	Close() error
 }

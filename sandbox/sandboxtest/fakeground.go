@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -226,5 +227,8 @@ func (g *fakeGround) Close(_ initd.Identity, d initd.Dirs) error {
 }
 
 func (g *fakeGround) Count() initd.Counters { return initd.Counters{} }
+
+// Connected is always true: what a fake runs has no uid of its own.
+func (g *fakeGround) Connected(initd.Identity, *net.TCPConn) bool { return true }
 
 func (g *fakeGround) Tasks(initd.Identity) (n, limit int) { return 0, 0 }

@@ -6,6 +6,7 @@ package initd
 
 import (
 	"io"
+	"net"
 	"os"
 
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
@@ -31,6 +32,8 @@ type Ground interface {
 	// Tasks tells how many tasks the identity has now and how many it may have: 0 where that is not known, or where
 	// Count already tells of the limit.
 	Tasks(id Identity) (n, limit int)
+	// Connected reports whether it was the identity that made a connection over loopback.
+	Connected(id Identity, conn *net.TCPConn) bool
 }
 
 // Identity is who a command runs as.

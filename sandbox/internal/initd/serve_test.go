@@ -54,6 +54,7 @@ func (s *stub) Count() Counters {
 	return s.count
 }
 func (s *stub) Tasks(Identity) (int, int) { return s.limit, s.limit }
+func (*stub) Connected(Identity, *net.TCPConn) bool { return true }
 func (s *stub) Start(Identity, Command) (*Process, *wire.Exit) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -31,6 +31,7 @@ type server struct {
 	mu       sync.Mutex
 	sessions map[uint64]*session
 	runs     map[uint64]*run
+	ports    map[int]*port
 	next     uint64
 	uid      int
 	install  bool
@@ -53,7 +54,7 @@ func Serve(conn io.ReadWriteCloser, g Ground) error {
 		return err
 	}
 	defer mux.Close()
-	s := &server{ground: g, sessions: map[uint64]*session{}, runs: map[uint64]*run{}, uid: wire.FirstUID - 1}
+	s := &server{ground: g, sessions: map[uint64]*session{}, runs: map[uint64]*run{}, ports: map[int]*port{}, uid: wire.FirstUID - 1}
 	first, err := mux.Accept()
 	if err != nil {
 		return ended(err)
@@ -187,6 +188,10 @@ func (s *server) answer(st net.Conn) {
 		wire.WriteJSON(st, wire.KindMessage, s.close(q.Close.Session), wire.MaxAnswer) //nolint:errcheck // likewise
 	case q.Op == "run" && q.Run != nil:
 		s.execute(st, in, *q.Run)
+	case q.Op == "listen" && q.Listen != nil:
+		s.listen(st, *q.Listen)
+	case q.Op == "accept" && q.Accept != nil:
+		s.accept(st, *q.Accept)
 	}
 }
 
@@ -285,6 +290,9 @@ func (s *server) killAll() {
 	}
 	for _, r := range s.runs {
 		r.kill(sandbox.CauseKilled)
+	}
+	for _, p := range s.ports {
+		p.close()
 	}
 	s.mu.Unlock()
 	for _, se := range open {

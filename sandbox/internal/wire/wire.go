@@ -49,11 +49,13 @@ var ErrTooLarge = errors.New("message too large")
 
 // Request is the first frame of every stream. Exactly the field of its Op is set.
 type Request struct {
-	Op    string `json:"op"` // hello, open, run, close
-	Hello *Hello `json:"hello,omitempty"`
-	Open  *Open  `json:"open,omitempty"`
-	Run   *Run   `json:"run,omitempty"`
-	Close *Close `json:"close,omitempty"`
+	Op     string  `json:"op"` // hello, open, run, close, listen, accept
+	Hello  *Hello  `json:"hello,omitempty"`
+	Open   *Open   `json:"open,omitempty"`
+	Run    *Run    `json:"run,omitempty"`
+	Close  *Close  `json:"close,omitempty"`
+	Listen *Listen `json:"listen,omitempty"`
+	Accept *Accept `json:"accept,omitempty"`
 }
 
 // Hello opens the first stream, which stays open: heartbeats come back on it, kills and resizes go out.

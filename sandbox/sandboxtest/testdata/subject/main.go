@@ -84,6 +84,16 @@ var verbs = map[string]func([]string){
 			c.Close()
 		}
 	},
+	"send": func(a []string) { // address, bytes: sends so many and prints how many came back
+		c, err := net.Dial("tcp", a[0])
+		check(err)
+		go func() {
+			c.Write(make([]byte, num(a[1])))
+			c.(*net.TCPConn).CloseWrite()
+		}()
+		n, err := io.Copy(io.Discard, c)
+		fmt.Println(n, err)
+	},
 	"stdout": func(a []string) { // opens what /dev/stdout names
 		f, err := os.OpenFile("/proc/self/fd/1", os.O_WRONLY, 0)
 		check(err)
