@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/pattern"
+	"github.com/trkr-dev/trkr-validate/internal/place"
 )
 
 var variableName = pattern.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -66,6 +67,13 @@ func mount(s string) (string, string) {
 func command(s string) (string, string) {
 	if strings.TrimSpace(s) == "" {
 		return "must not be empty", ""
+	}
+	return "", ""
+}
+
+func reachable(s string) (string, string) {
+	if _, err := place.Parse(s); err != nil {
+		return err.Error(), `write each as "packages.example.com:443"`
 	}
 	return "", ""
 }

@@ -33,6 +33,7 @@ type Validate struct {
 	Image        string   // "host" or the name of an image
 	Mounts       []string // host folders added read-only, image "host" only
 	Install      []string // commands; empty: by the artifact's kind
+	InstallFrom  []string // host:port of what the install may reach; empty: nothing
 	Agents       []Agent
 	Prove        string        // what an assertion gets that a program which does nothing meets: "note" or "blocking"
 	Timeout      time.Duration // install and agents together

@@ -76,6 +76,8 @@ func Keys() []Key {
 			"folders of this machine added read-only; image host only"),
 		key("validate.install", []string{}, list(command), func(c *Config) *[]string { return &c.Validate.Install },
 			"commands that install the artifact in the box; empty: by its kind"),
+		key("validate.install_network", []string{}, list(reachable), func(c *Config) *[]string { return &c.Validate.InstallFrom },
+			"host:port of places that the install, and nothing else, may reach over TLS"),
 		key("validate.agent", "probe", agents(), func(c *Config) *[]Agent { return &c.Validate.Agents },
 			"who judges"),
 		key("validate.prove", "note", oneOf("note", "blocking"), func(c *Config) *string { return &c.Validate.Prove },

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 		Ticket: config.Ticket{Branch: "trkr/{issue}", Dir: ".trkr/tickets/{issue}"},
 		Validate: config.Validate{
 			BuildTimeout: 20 * time.Minute, Env: []string{}, Artifacts: []string{}, AllowTracked: []string{},
-			Engine: "auto", Image: "host", Mounts: []string{}, Install: []string{},
+			Engine: "auto", Image: "host", Mounts: []string{}, Install: []string{}, InstallFrom: []string{},
 			Agents: []config.Agent{{Kind: "probe"}}, Prove: "note", Timeout: 30 * time.Minute,
 			Limits: config.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, Output: 16 << 20, Tmp: 512 << 20, Artifacts: 4 << 30, Files: 100000},
 			Commit: true,

@@ -15,6 +15,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/install"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/validator/gateway"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -66,6 +67,7 @@ func (r *run) start(ctx context.Context) error {
 	r.record.Environment = verdict.Environment{
 		Engine: info.Engine, EngineVersion: info.EngineVersion, EngineReason: r.req.EngineReason,
 		Image: info.Image, ImageDigest: info.ImageDigest, Userland: info.Userland, Limits: info.Limits,
+		InstallFrom: v.InstallFrom,
 	}
 	if err := r.lookInside(ctx); err != nil {
 		return err
@@ -102,6 +104,7 @@ func (r *run) install(ctx context.Context) error {
 	res, err := install.Run(ctx, r.box, install.Request{
 		Commands: r.req.Config.Validate.Install, Manifest: r.installed(), Path: dirs,
 		Timeout: time.Until(r.deadline), Transcript: r.transcript(), Ran: r.ran,
+		Network: install.Network{Places: r.req.Config.Validate.InstallFrom, Most: r.req.Config.Validate.Limits.Artifacts, Seen: r.reached},
 	})
 	if err != nil {
 		return r.cutShort(ctx, stepInstall, verdict.Report{}, err)
@@ -135,6 +138,13 @@ func notInstalled(c contract.Contract, f *install.Failure) verdict.Report {
 func (r *run) ran(c validator.Ran) {
 	r.events.Emit(event.Event{Type: event.CommandFinished, Step: r.step, Command: &event.Command{
 		Criterion: c.Criterion, Text: r.redact.String(c.Command), Code: c.Exit.Code, Signal: c.Exit.Signal, Cause: string(c.Exit.Cause), MS: c.Exit.Elapsed.Milliseconds(),
+	}})
+}
+
+// reached tells of what came out of the box.
+func (r *run) reached(s gateway.Seen) {
+	r.events.Emit(event.Event{Type: event.GatewayRequest, Step: r.step, Detail: r.redact.String(s.Detail), MS: s.Elapsed.Milliseconds(), Gateway: &event.Gateway{
+		Route: s.Route, Method: s.Method, Host: r.redact.String(s.Host), Status: s.Status, Bytes: s.Bytes,
 	}})
 }
 

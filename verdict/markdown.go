@@ -162,6 +162,9 @@ func (d *document) environment(r Record) {
 	d.fact("image", e.Image)
 	d.fact("image digest", e.ImageDigest)
 	d.fact("userland", e.Userland)
+	for _, place := range e.InstallFrom {
+		d.fact("the install could reach", place)
+	}
 	d.table("isolation", e.Isolation)
 	d.table("limits", e.Limits)
 	if r.Build.Where != "" {

@@ -174,7 +174,7 @@ func genRecord() *rapid.Generator[Record] {
 			SchemaVersion: 1, Issue: s(), RunID: s(), Turn: n(), Outcome: Outcome(s()), ExitCode: n(), Verdict: s(),
 			Subject:     Subject{s(), s(), s(), s(), s(), s(), nil, s(), n() == 0},
 			Build:       Build{s(), rapid.Int64().Draw(t, "ms")},
-			Environment: Environment{s(), s(), s(), s(), s(), s(), m(), m()},
+			Environment: Environment{s(), s(), s(), s(), s(), s(), []string{s(), s()}, m(), m()},
 			Config:      ConfigRef{s(), s(), s()},
 			StartedAt:   time.Unix(rapid.Int64Range(-1e9, 1e11).Draw(t, "sec"), rapid.Int64Range(0, 999999999).Draw(t, "nsec")).In(time.FixedZone("x", 3600)),
 			Tool:        Tool{s()},

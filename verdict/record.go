@@ -75,9 +75,10 @@ type Environment struct {
 	EngineReason  string            `json:"engineReason,omitempty"` // why "auto" chose it
 	Image         string            `json:"image"`
 	ImageDigest   string            `json:"imageDigest,omitempty"`
-	Userland      string            `json:"userland,omitempty"` // e.g. the PRETTY_NAME of the box's os-release
-	Isolation     map[string]string `json:"isolation"`          // what was seen from inside
-	Limits        map[string]string `json:"limits"`             // "2GiB (enforced)", "supervised", "unavailable: ..."
+	Userland      string            `json:"userland,omitempty"`       // e.g. the PRETTY_NAME of the box's os-release
+	InstallFrom   []string          `json:"installNetwork,omitempty"` // what the install, and nothing else, could reach
+	Isolation     map[string]string `json:"isolation"`                // what was seen from inside
+	Limits        map[string]string `json:"limits"`                   // "2GiB (enforced)", "supervised", "unavailable: ..."
 }
 
 // Agent names one that judged.

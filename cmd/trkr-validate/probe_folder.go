@@ -19,6 +19,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/install"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/validator/gateway"
 	"github.com/trkr-dev/trkr-validate/validator/probe"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -69,6 +70,7 @@ func (a *app) probeFolder(ctx context.Context, s settings, o probeOptions, c con
 	dirs, names := artifact.Programs(set.Manifest())
 	installed, err := install.Run(ctx, box, install.Request{
 		Commands: v.Install, Manifest: set.Manifest(), Path: dirs, Timeout: v.Timeout, Transcript: io.Discard, Ran: func(validator.Ran) {},
+		Network: install.Network{Places: v.InstallFrom, Most: v.Limits.Artifacts, Seen: func(gateway.Seen) {}},
 	})
 	if err != nil {
 		return j, during("install", err)

@@ -21,6 +21,7 @@ const (
 	StepStarted       Type = "step.started"       // Step
 	StepFinished      Type = "step.finished"      // Step, MS; Detail where it went wrong or a person should know
 	CommandFinished   Type = "command.finished"   // Step, Command
+	GatewayRequest    Type = "gateway.request"    // Step, Gateway, MS; Detail where it was refused or failed
 	CriterionReported Type = "criterion.reported" // Criterion
 	FindingReported   Type = "finding.reported"   // Finding
 	ReviewReported    Type = "acceptance.review_reported"
@@ -40,6 +41,7 @@ type Event struct {
 	MS            int64              `json:"ms,omitempty"`
 	Detail        string             `json:"detail,omitempty"`
 	Command       *Command           `json:"command,omitempty"`
+	Gateway       *Gateway           `json:"gateway,omitempty"`
 	Criterion     *verdict.Criterion `json:"criterion,omitempty"`
 	Finding       *verdict.Finding   `json:"finding,omitempty"`
 	Outcome       verdict.Outcome    `json:"outcome,omitempty"`
@@ -53,6 +55,15 @@ type Command struct {
 	Signal    string `json:"signal,omitempty"`
 	Cause     string `json:"cause,omitempty"`
 	MS        int64  `json:"ms"`
+}
+
+// Gateway is a request that came out of the box.
+type Gateway struct {
+	Route  string `json:"route"` // "connect"
+	Method string `json:"method"`
+	Host   string `json:"host"`
+	Status int    `json:"status"`
+	Bytes  int64  `json:"bytes"` // carried, in both directions
 }
 
 // Sink takes events. Emit does not fail and does not block for long; it may be called from several goroutines.

@@ -62,7 +62,7 @@ func (f *Failure) Finding() (verdict.Finding, bool) {
 func (f *Failure) Hint() string {
 	switch f.Missing {
 	case MissingNetwork:
-		return "there is no network in the box: bundle the dependency with the artifact, or use an image that has it"
+		return "there is no network in the box but for what validate.install_network names: bundle the dependency with the artifact, use an image that has it, or name the place it comes from"
 	case MissingTool:
 		return "use an image that has the tool, with validate.image"
 	case MissingSpace:

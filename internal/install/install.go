@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/validator/gateway"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -24,6 +26,14 @@ type Request struct {
 	Timeout    time.Duration   // for all of it; must be positive
 	Transcript io.Writer       // what was run and seen, for people; never nil
 	Ran        func(validator.Ran)
+	Network    Network
+}
+
+// Network is what the install may reach. The zero value is nothing.
+type Network struct {
+	Places []string // host:port each; only over TLS or other tunnels
+	Most   int64    // bytes carried, in both directions together
+	Seen   func(gateway.Seen)
 }
 
 // Kinds of install.
@@ -49,6 +59,8 @@ type installer struct {
 	req     Request
 	box     sandbox.Sandbox
 	session sandbox.Session
+	refused atomic.Pointer[gateway.Seen] // the first request that led nowhere
+	proxy   []string                     // variables that lead tools to the network; nil: there is none
 	log     *plain.Log
 	logErr  error
 	until   time.Time
@@ -66,7 +78,12 @@ func Run(ctx context.Context, box sandbox.Sandbox, req Request) (r Result, err e
 	if err != nil {
 		return Result{}, fmt.Errorf("opening a session for the install: %w", err)
 	}
-	r.Failure, err = i.install(ctx, &r)
+	offline, err := i.connect(ctx)
+	if err == nil {
+		r.Failure, err = i.install(ctx, &r)
+	}
+	offline()
+	i.lacked(r.Failure)
 	if err = errors.Join(err, i.session.Close(), i.logErr); err != nil || r.Failure != nil {
 		return r, err
 	}
@@ -119,12 +136,16 @@ func (i *installer) environment() []string {
 		path = append(path, bin)
 	}
 	path = append(path, i.box.Info().Path)
-	return []string{
+	env := []string{
 		"PATH=" + strings.Join(path, ":"), "PREFIX=" + sandbox.Prefix, "CI=true",
-		"npm_config_prefix=" + sandbox.Prefix, "npm_config_offline=true", "npm_config_audit=false", "npm_config_fund=false",
-		"npm_config_update_notifier=false", "YARN_ENABLE_NETWORK=0", "YARN_ENABLE_TELEMETRY=0",
-		"PIP_NO_INDEX=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "UV_OFFLINE=1",
-		"GOPROXY=off", "GOTOOLCHAIN=local", "GOBIN=" + bin, "CARGO_NET_OFFLINE=true", "CARGO_INSTALL_ROOT=" + sandbox.Prefix,
-		"COMPOSER_DISABLE_NETWORK=1",
+		"npm_config_prefix=" + sandbox.Prefix, "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_update_notifier=false", "YARN_ENABLE_TELEMETRY=0",
+		"PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"GOTOOLCHAIN=local", "GOBIN=" + bin, "CARGO_INSTALL_ROOT=" + sandbox.Prefix,
 	}
+	if len(i.req.Network.Places) > 0 {
+		return env
+	}
+	return append(env, "npm_config_offline=true", "YARN_ENABLE_NETWORK=0", "PIP_NO_INDEX=1", "UV_OFFLINE=1", "GOPROXY=off",
+		"CARGO_NET_OFFLINE=true", "COMPOSER_DISABLE_NETWORK=1")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/scriptbox"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
+	"github.com/trkr-dev/trkr-validate/validator/gateway"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
@@ -362,5 +363,45 @@ func TestLostBox(t *testing.T) {
 	box := &scriptbox.Box{}
 	if _, err := Run(ctx, box, req); !errors.Is(err, context.Canceled) || !box.Sessions[0].Closed {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// An install with a network is not told that there is none; the product comes out of the artifact all the same.
+func TestNetwork(t *testing.T) {
+	const root = "/validate/artifact/"
+	network := Network{Places: []string{"packages.example.com:443"}, Most: 1 << 20, Seen: func(gateway.Seen) {}}
+	for _, c := range []struct {
+		manifest []verdict.Entry
+		player   player
+		steps    []string
+	}{
+		{files("app-1.0.tgz"), player{lists: map[string]string{root + "app-1.0.tgz": npmList}},
+			[]string{"tar -tzf " + root + "app-1.0.tgz", "npm install --global --prefix /opt/validate --no-audit --no-fund " + root + "app-1.0.tgz"}},
+		{files("app-1.0-py3-none-any.whl"), player{}, []string{
+			"python3 -m venv --without-pip /opt/validate",
+			"python3 -m pip --python /opt/validate/bin/python install --no-index --no-deps --find-links /validate/artifact app",
+			"python3 -m pip --python /opt/validate/bin/python install --find-links /validate/artifact app",
+		}},
+	} {
+		_, box, _ := run(t, c.player, Request{Manifest: c.manifest, Network: network})
+		if diff := cmp.Diff(c.steps, steps(box)); diff != "" {
+			t.Errorf("steps (-want +got)\n%s", diff)
+		}
+		install := box.Sessions[0]
+		for _, v := range install.Spec.Env {
+			if slices.Contains([]string{"npm_config_offline=true", "PIP_NO_INDEX=1", "GOPROXY=off"}, v) {
+				t.Errorf("told of %s", v)
+			}
+		}
+		for _, call := range install.Calls {
+			if len(call.Env) == 0 || !strings.HasPrefix(call.Env[0], "http_proxy=http://127.0.0.1:") {
+				t.Errorf("%q: no way out in %q", call.Args, call.Env)
+			}
+		}
+		for _, call := range box.Sessions[1].Calls { // which looks at what was installed
+			if len(call.Env) != 0 {
+				t.Errorf("%q: %q", call.Args, call.Env)
+			}
+		}
 	}
 }

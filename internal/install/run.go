@@ -40,7 +40,7 @@ func (i *installer) exec(ctx context.Context, line string, stdout, stderr io.Wri
 	if left <= 0 {
 		return sandbox.Exit{Code: -1, Cause: sandbox.CauseDeadline, Detail: "it was not started"}, nil
 	}
-	exit, err := i.session.Run(ctx, sandbox.Command{Args: args, Dir: sandbox.Root, Stdout: stdout, Stderr: stderr, Timeout: left})
+	exit, err := i.session.Run(ctx, sandbox.Command{Args: args, Env: i.proxy, Dir: sandbox.Root, Stdout: stdout, Stderr: stderr, Timeout: left})
 	if err != nil {
 		return exit, err
 	}

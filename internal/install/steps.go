@@ -11,7 +11,8 @@ import (
 )
 
 func (i *installer) npm(ctx context.Context, files []string) (*Failure, error) {
-	return i.step(ctx, append([]string{"npm", "install", "--global", "--prefix", sandbox.Prefix, "--offline", "--no-audit", "--no-fund"}, files...)...)
+	args := append([]string{"npm", "install", "--global", "--prefix", sandbox.Prefix}, i.ifOffline("--offline")...)
+	return i.step(ctx, append(append(args, "--no-audit", "--no-fund"), files...)...)
 }
 
 var separators = pattern.Regexp(`[-_.]+`)
@@ -51,14 +52,18 @@ func (i *installer) python(ctx context.Context, a archives) (*Failure, error) {
 		}
 		places = append(places, wheels)
 	}
-	args := []string{"install", "--no-index"}
+	var args []string
 	slices.Sort(places)
 	for _, dir := range slices.Compact(places) {
 		args = append(args, "--find-links", dir)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	failure, err := i.prefixPip(ctx, append(args, names...))
+	args = append(args, names...)
+	failure, err := i.prefixPip(ctx, append([]string{"install", "--no-index"}, append(i.ifOnline("--no-deps"), args...)...))
+	if failure == nil && err == nil && i.proxy != nil { // the product is there, and an index is asked for nothing but what it needs
+		failure, err = i.prefixPip(ctx, append([]string{"install"}, args...))
+	}
 	if failure != nil && failure.Missing == MissingNetwork {
 		// The project itself is there: pip passes over a wheel that the image's Python cannot use.
 		if _, name, ok := strings.Cut(failure.Detail, " found for "); ok && slices.Contains(names, strings.TrimSpace(name)) {

@@ -53,7 +53,7 @@ func (s *stub) Count() Counters {
 	defer func() { s.count.OOM *= 2; s.count.Pids *= 2 }()
 	return s.count
 }
-func (s *stub) Tasks(Identity) (int, int) { return s.limit, s.limit }
+func (s *stub) Tasks(Identity) (int, int)           { return s.limit, s.limit }
 func (*stub) Connected(Identity, *net.TCPConn) bool { return true }
 func (s *stub) Start(Identity, Command) (*Process, *wire.Exit) {
 	r, w, err := os.Pipe()
