@@ -173,12 +173,12 @@ var contractCheats = []cheat{
 		want:    "refused contract_invalid", without: someAssertion,
 	},
 	{
-		name: "contract of the worktree", tries: "a softer contract.md lies in the worktree and is not committed",
+		name: "contract of the worktree", tries: "a softer contract.md lies in the worktree and is not committed; --allow-dirty is asked for",
 		prepare: func(t *testing.T) (*repo, []string) {
 			r := ticketed(t, agreed, nil, nil)
 			r.git("checkout", "-q", "trkr/7")
 			r.write(agreement(softer))
-			return r, nil
+			return r, []string{"7", "--allow-dirty"}
 		},
 		want: "blocking", without: committedContract,
 	},

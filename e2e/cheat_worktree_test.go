@@ -19,10 +19,11 @@ var (
 		}
 	}
 `}}}
-	wholeStat    = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.checkStat=default",`, ""}}}
-	changeTimes  = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.trustctime=true",`, ""}}}
-	noMonitor    = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.fsmonitor=false",`, ""}}}
-	programFiles = &defence{edits: []edit{{"ticket/changes.go", `return p == ownFolder+"config.json" || strings.HasPrefix(p, ownFolder) && slices.Contains(StageDocuments, path.Base(p))`, "return strings.HasPrefix(p, ownFolder)"}}}
+	wholeStat   = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.checkStat=default",`, ""}}}
+	changeTimes = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.trustctime=true",`, ""}}}
+	noMonitor   = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.fsmonitor=false",`, ""}}}
+	// What lies below .trkr is no change.
+	programFiles = &defence{edits: []edit{{"ticket/changes.go", "\tslices.Sort(all)\n", "\tall = slices.DeleteFunc(all, func(p string) bool { return strings.HasPrefix(p, ownFolder) })\n\tslices.Sort(all)\n"}}}
 	cleanBuild   = &defence{edits: []edit{{"ticket/resolve.go", `if t.Worktree == "" || q.Clean {`, `if t.Worktree == "" {`}}}
 	noFilters    = &defence{edits: []edit{
 		ownLook.edits[0],
@@ -176,6 +177,16 @@ var worktreeCheats = []cheat{
 			r := ticketed(t, agreed, files{".trkr/tool.sh": broken, "build.sh": "mkdir -p dist && cp .trkr/tool.sh dist/tool && chmod +x dist/tool\n"}, nil)
 			r.git("checkout", "-q", "trkr/7")
 			r.write(files{".trkr/tool.sh": honest})
+			return r, nil
+		},
+		want: "refused dirty_worktree", without: programFiles,
+	},
+	{
+		name: "program called like a document", tries: "it lies below .trkr in a folder of its own, and is called as a ticket's contract is",
+		prepare: func(t *testing.T) (*repo, []string) {
+			r := ticketed(t, agreed, files{".trkr/src/contract.md": broken, "build.sh": "mkdir -p dist && cp .trkr/src/contract.md dist/tool && chmod +x dist/tool\n"}, nil)
+			r.git("checkout", "-q", "trkr/7")
+			r.write(files{".trkr/src/contract.md": honest})
 			return r, nil
 		},
 		want: "refused dirty_worktree", without: programFiles,

@@ -25,8 +25,8 @@ const maxNesting = 16
 
 // Changes names what of the worktree is not as the ticket's commit has it: its files, compared byte for byte and with
 // their type and executable bit; what the index says; files that the commit does not hold and its .gitignore files do
-// not ignore; submodules' files too. In .trkr/ only files that git tracks count, and of them neither the configuration nor
-// a ticket's documents: those are read from where they are trusted, and a program of the project may lie there. Paths are relative, with slashes, sorted.
+// not ignore; submodules' files too. In .trkr/ only files that git tracks count, but all of them: that configuration and
+// contract are read elsewhere does not keep a build from taking a file there. Paths are relative, with slashes, sorted.
 //
 // Nothing is believed that a build can write: no index, no configuration, attributes or excludes but the commit's, no
 // object whose content is not what its name says. No program that the repository names runs. A file may also be what
@@ -49,13 +49,8 @@ func (r *Repo) Changes(ctx context.Context, t *Ticket) ([]string, error) {
 	if t.tracked == nil {
 		t.tracked = tracked
 	}
-	all = slices.DeleteFunc(all, func(p string) bool { return isOwn(p) })
 	slices.Sort(all)
 	return slices.Compact(all), nil
-}
-
-func isOwn(p string) bool {
-	return p == ownFolder+"config.json" || strings.HasPrefix(p, ownFolder) && slices.Contains(StageDocuments, path.Base(p))
 }
 
 // checked is a worktree and what it should hold.

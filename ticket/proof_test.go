@@ -134,7 +134,7 @@ func TestWhatTheWorktreeHoldsIsProved(t *testing.T) {
 		}, "BUILD/a.go SRC/a.go"},
 		"absent as in a sparse checkout": {func(t *testing.T, dir string) {
 			git(t, dir, "sparse-checkout", "set", "--cone", "docs")
-		}, "src/a.go src/b.go"},
+		}, ".trkr/tickets/7/contract.md src/a.go src/b.go"},
 		"a file that is flagged as valid": {func(t *testing.T, dir string) {
 			set(t, dir, "core.untrackedCache=true", "core.splitIndex=true", "feature.manyFiles=true")
 			git(t, dir, "update-index", "--split-index", "--untracked-cache", "--assume-unchanged", "src/a.go")
@@ -159,9 +159,24 @@ func TestWhatTheWorktreeHoldsIsProved(t *testing.T) {
 			git(t, dir, "add", "-f", ".trkr")
 			git(t, dir, "commit", "-qm", "x")
 			write(t, filepath.Join(dir, ".trkr/build.sh"), "false\n")
-			write(t, filepath.Join(dir, ".trkr/tickets/7/contract.md"), "draft\n")
 			write(t, filepath.Join(dir, ".trkr/runs/x"), "")
 		}, ".trkr/build.sh"},
+		"tracked files in our folder, whatever they are called": {func(t *testing.T, dir string) {
+			for round, text := range []string{"true\n", "false\n"} {
+				for _, name := range []string{
+					"config.json", "contract.md", "src/spec.md", "src/deep/diagnosis.md", "tickets/8/contract.md", "tickets/8/validation.md",
+					"tickets/7/contract.md", "tickets/7/spec.md", "tickets/7/deep/validation.md",
+				} {
+					write(t, filepath.Join(dir, ".trkr", name), text)
+				}
+				if round == 0 {
+					git(t, dir, "add", "-f", ".trkr")
+					git(t, dir, "commit", "-qm", "x")
+				}
+			}
+			_ = os.Remove(filepath.Join(dir, ".trkr/tickets/8/contract.md"))
+		}, ".trkr/config.json .trkr/contract.md .trkr/src/deep/diagnosis.md .trkr/src/spec.md .trkr/tickets/7/contract.md .trkr/tickets/7/deep/validation.md " +
+			".trkr/tickets/7/spec.md .trkr/tickets/8/contract.md .trkr/tickets/8/validation.md"},
 		"in a repository of its own": {func(t *testing.T, dir string) { fixture(t, filepath.Join(dir, "nested")) }, "nested/"},
 		"a tree that is not what its name says": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "src/a.go"), "package b\n")
