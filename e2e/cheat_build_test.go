@@ -1,5 +1,3 @@
-//go:build cheat
-
 package e2e
 
 import (
@@ -13,7 +11,7 @@ import (
 
 var (
 	noHooks    = &defence{edits: []edit{{"ticket/environment.go", `"-c", "core.hooksPath=/dev/null",`, ""}}}
-	sameCommit = &defence{edits: []edit{{"stage/prepare.go", "if err := r.repo.Unmoved(ctx, r.ticket); err != nil {", "if err := r.repo.Unmoved(ctx, r.ticket); err != nil && false {"}}}
+	sameCommit = &defence{edits: []edit{{"stage/settle.go", "err := r.repo.Unmoved(ctx, r.ticket)\n", "err := error(nil)\n"}}}
 	// What the build left running goes on.
 	nothingLeft = &defence{edits: []edit{{"internal/proc/supervisor_linux.go", "r.Survivors = t.kill()\n", "if false {\n\t\tr.Survivors = t.kill()\n\t}\n"}, sealedToTheEnd.edits[0]}}
 	supervised  = &defence{edits: []edit{

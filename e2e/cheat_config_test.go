@@ -1,5 +1,3 @@
-//go:build cheat
-
 package e2e
 
 import (
@@ -143,7 +141,7 @@ var configCheats = []cheat{
 			r := ticketed(t, agreed, files{"build.sh": hers + `root=$(cd "$(git rev-parse --git-common-dir)/.." && pwd)
 cp hers.json "$root/.trkr/config.json"
 `, "hers.json": configured(t, map[string]any{"build": ready})}, nil)
-			if _, doc := r.validate("--engine", "gvisor", "--no-commit", "7"); said(doc) != "blocking" {
+			if _, doc := r.validate("--no-commit", "7"); said(doc) != "blocking" {
 				t.Fatalf("the first run: %s", told(doc))
 			}
 			return r, []string{"7", "--config-ref", "main"}

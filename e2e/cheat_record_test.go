@@ -1,5 +1,3 @@
-//go:build cheat
-
 package e2e
 
 import (

@@ -1,4 +1,4 @@
-//go:build cheat && defences
+//go:build defences
 
 package e2e
 

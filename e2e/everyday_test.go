@@ -1,5 +1,3 @@
-//go:build cheat
-
 package e2e
 
 import (
@@ -16,7 +14,6 @@ import (
 type ordinary struct {
 	name    string
 	prepare func(t *testing.T) (r *repo, args []string)
-	both    bool // tried on docker as well
 }
 
 // good is a ticket with a product that keeps its contract.
@@ -40,21 +37,21 @@ func checkedOut(t *testing.T, code files) *repo {
 // again runs the program once, which has to be clear, and returns what the second run is called with.
 func (r *repo) again(args ...string) (*repo, []string) {
 	r.t.Helper()
-	if _, doc := r.validate(append([]string{"--engine", "gvisor"}, args...)...); said(doc) != "clear" {
+	if _, doc := r.validate(args...); said(doc) != "clear" {
 		r.t.Fatalf("the first run: %s", told(doc))
 	}
 	return r, args
 }
 
 var everyday = []ordinary{
-	{name: "nothing special", both: true, prepare: func(t *testing.T) (*repo, []string) { return good(t, nil, nil), nil }},
-	{name: "the branch is checked out here", both: true, prepare: func(t *testing.T) (*repo, []string) { return checkedOut(t, nil), nil }},
+	{name: "nothing special", prepare: func(t *testing.T) (*repo, []string) { return good(t, nil, nil), nil }},
+	{name: "the branch is checked out here", prepare: func(t *testing.T) (*repo, []string) { return checkedOut(t, nil), nil }},
 	{name: "the branch has a worktree elsewhere", prepare: func(t *testing.T) (*repo, []string) {
 		r := good(t, nil, nil)
 		r.git("worktree", "add", "-q", filepath.Join(t.TempDir(), "it's elsewhere"), "trkr/7")
 		return r, nil
 	}},
-	{name: "a second run", both: true, prepare: func(t *testing.T) (*repo, []string) { return checkedOut(t, nil).again("7") }},
+	{name: "a second run", prepare: func(t *testing.T) (*repo, []string) { return checkedOut(t, nil).again("7") }},
 	{name: "a second run after more code", prepare: func(t *testing.T) (*repo, []string) {
 		r, args := checkedOut(t, nil).again("7")
 		r.commit("more", files{"README": "more\n"})
@@ -102,7 +99,7 @@ var everyday = []ordinary{
 		r.more("code", files{"tool.sh": honest})
 		return r, nil
 	}},
-	{name: "a contract that was amended before the code", both: true, prepare: func(t *testing.T) (*repo, []string) {
+	{name: "a contract that was amended before the code", prepare: func(t *testing.T) (*repo, []string) {
 		r := started(t, nil)
 		r.git("checkout", "-q", "-b", "trkr/7")
 		r.commit("agree", agreement(softer))
@@ -161,7 +158,7 @@ var everyday = []ordinary{
 	{name: "a branch that changes its own settings too", prepare: func(t *testing.T) (*repo, []string) {
 		return checkedOut(t, files{".trkr/config.json": configured(t, map[string]any{"build_timeout": "5m"})}), nil
 	}},
-	{name: "a branch that only a remote has", both: true, prepare: func(t *testing.T) (*repo, []string) {
+	{name: "a branch that only a remote has", prepare: func(t *testing.T) (*repo, []string) {
 		from := good(t, nil, nil)
 		r := &repo{t: t, dir: filepath.Join(t.TempDir(), "a clone"), env: os.Environ()}
 		from.git("clone", "-q", from.dir, r.dir)
@@ -193,7 +190,7 @@ var everyday = []ordinary{
 		r.git("sparse-checkout", "set", "--cone", "src", ".trkr")
 		return r, []string{"7", "--clean"}
 	}},
-	{name: "links inside the artifacts", both: true, prepare: func(t *testing.T) (*repo, []string) {
+	{name: "links inside the artifacts", prepare: func(t *testing.T) (*repo, []string) {
 		build := "mkdir -p dist/lib dist/bin && cp tool.sh dist/lib/tool-1.2 && chmod +x dist/lib/tool-1.2 && ln -s tool-1.2 dist/lib/tool && ln -s ../lib/tool dist/bin/tool\n"
 		return good(t, files{"build.sh": build}, map[string]any{"artifacts": []string{"dist/**"}}), nil
 	}},
@@ -222,28 +219,26 @@ var everyday = []ordinary{
 
 // What people do every day is not refused.
 func TestEveryday(t *testing.T) {
-	for _, engine := range []string{"gvisor", "docker"} {
-		t.Run(engine, func(t *testing.T) {
-			needs(t, engine)
-			for _, c := range everyday {
-				if engine == "docker" && !c.both {
-					continue
-				}
-				t.Run(c.name, func(t *testing.T) {
-					r, args := c.prepare(t)
-					if len(args) == 0 {
-						args = []string{"7"}
-					}
-					before := r.git("status", "--porcelain")
-					_, doc := r.validate(append([]string{"--engine", engine}, args...)...)
-					if got := said(doc); got != string(verdict.Clear) {
-						t.Errorf("it is %q\n%s", got, told(doc))
-					}
-					if after := r.git("status", "--porcelain"); after != before {
-						t.Errorf("the status was %q and is %q", before, after)
-					}
-				})
+	onEngines(t, func(t *testing.T, engine string) {
+		t.Setenv("TRKR_VALIDATE_ENGINE", engine)
+		for i, c := range everyday {
+			if !tried(i, engine) {
+				continue
 			}
-		})
-	}
+			t.Run(c.name, func(t *testing.T) {
+				r, args := c.prepare(t)
+				if len(args) == 0 {
+					args = []string{"7"}
+				}
+				before := r.git("status", "--porcelain")
+				_, doc := r.validate(args...)
+				if got := said(doc); got != string(verdict.Clear) {
+					t.Errorf("it is %q\n%s", got, told(doc))
+				}
+				if after := r.git("status", "--porcelain"); after != before {
+					t.Errorf("the status was %q and is %q", before, after)
+				}
+			})
+		}
+	})
 }
