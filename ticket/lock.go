@@ -87,6 +87,9 @@ func (r *Repo) lockWorktrees(ctx context.Context, t *Ticket, c change) (locks []
 		if err := canPut(at.dir, c.file); err != nil {
 			return locks, fault.Env("worktree_blocked", err, "remove what stands there")
 		}
+		if err := noPipesFor(at.dir, c.file); err != nil {
+			return locks, err
+		}
 		l := lock{at: at, path: filepath.Join(at.gitDir, "index.lock")}
 		if err := r.take(ctx, l, c); err != nil {
 			return locks, err

@@ -42,6 +42,9 @@ func (r *Repo) placeOf(t *Ticket) (place, error) {
 		return place{}, err
 	}
 	if at.gitDir != r.common {
+		if err := noPipes(at.gitDir); err != nil {
+			return place{}, err
+		}
 		if err := leadsTo(filepath.Join(at.gitDir, "commondir"), "", r.common); err != nil {
 			return place{}, r.strayed(at.dir, err)
 		}
@@ -49,14 +52,14 @@ func (r *Repo) placeOf(t *Ticket) (place, error) {
 	return at, nil
 }
 
-// intact makes sure that the repository does not name another one as the place of its branches and objects. It did not
-// when it was opened.
+// intact makes sure that the repository does not name another one as the place of its branches and objects (it did not
+// when it was opened), and that git can read it.
 func (r *Repo) intact() error {
 	name := filepath.Join(r.common, "commondir")
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return fault.Envf("repository_redirected", []string{"remove " + shellQuote(name) + ": a build may have put it there"}, "%q names another repository", name)
 	}
-	return nil
+	return noPipes(r.common)
 }
 
 func (r *Repo) strayed(dir string, err error) error {

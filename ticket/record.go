@@ -21,7 +21,8 @@ import (
 // It never commits to the default branch or without a branch: *verdict.Refusal. Where it cannot, nothing has changed
 // and the error is a fault of the environment: "branch_moved" (the branch is no longer where Resolve found it),
 // "index_locked" (another git works in the worktree; its lock is left alone), "worktree_blocked" (a link or a file
-// stands where the ticket's folder belongs), "repository_read_only", "disk_full". The one exception is
+// stands where the ticket's folder belongs), "git_file_odd" (git would wait for ever at a pipe), "repository_read_only",
+// "disk_full". The one exception is
 // "worktree_stale": the commit is made and returned, but a worktree was not brought up to date; the hints tell how.
 func (r *Repo) Record(ctx context.Context, t *Ticket, content []byte, message string) (commit string, err error) {
 	if t.Branch == "" {

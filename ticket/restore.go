@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -49,10 +50,8 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 		holds[e.name] = true
 	}
 	var list strings.Builder
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !holds[p] })
 	for _, p := range paths {
-		if !holds[p] {
-			continue
-		}
 		list.WriteString(p + "\x00")
 		if err := makeWay(at.dir, p); err != nil {
 			return fmt.Errorf("putting back what the build changed: %w", err)
@@ -60,6 +59,9 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 	}
 	if list.Len() == 0 {
 		return nil
+	}
+	if err := noPipesFor(at.dir, paths...); err != nil {
+		return err
 	}
 	conf, err := r.configured(ctx, at)
 	if err != nil {
