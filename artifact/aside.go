@@ -17,9 +17,10 @@ import (
 const (
 	asideDir    = ".trkr/validate" // in the worktree itself, so that moving is renaming; never collected from
 	asidePrefix = ".aside."
-	asideFiles  = "files" // in an aside folder: each file at its path
-	asidePart   = "part"  // in an aside folder: a copy that is not whole yet
-	asideBuilt  = "built" // in an aside folder: says that the build succeeded
+	keptPrefix  = ".kept." // such a folder holds what stood where a killed run's files were put back
+	asideFiles  = "files"  // in an aside folder: each file at its path
+	asidePart   = "part"   // in an aside folder: a copy that is not whole yet
+	asideBuilt  = "built"  // in an aside folder: says that the build succeeded
 )
 
 // Aside is what an earlier build left where the globs look, moved out of the way so that it cannot be taken for the
@@ -28,6 +29,7 @@ type Aside struct {
 	root  *os.Root
 	dir   string
 	paths []string
+	kept  []string
 }
 
 // SetAside moves every file that the globs of o match and that git does not track into a folder of the worktree,
@@ -52,7 +54,8 @@ func SetAside(ctx context.Context, o Options) (*Aside, error) {
 }
 
 func (a *Aside) fill(ctx context.Context, o Options, globs []glob) error {
-	if err := recoverAside(a.root); err != nil {
+	var err error
+	if a.kept, err = recoverAside(a.root); err != nil {
 		return asideBroken("putting back what a killed run moved aside", err)
 	}
 	c := &collection{o: o, root: a.root, items: map[string]*item{}}
@@ -99,11 +102,18 @@ func (a *Aside) make() error {
 	if err := a.root.WriteFile(path.Join(a.dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return err
 	}
-	return a.root.Mkdir(path.Join(a.dir, asideFiles), 0o755)
+	if err := a.root.Mkdir(path.Join(a.dir, asideFiles), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // Paths are the files that were moved, relative to the worktree.
 func (a *Aside) Paths() []string { return a.paths }
+
+// Kept are files that stood where those of a killed run were put back, under the paths at which they are kept: its build
+// may have made them, or somebody after it. Nothing removes them.
+func (a *Aside) Kept() []string { return a.kept }
 
 // Built says that the build succeeded: what it made stays when the rest is put back, also after a kill. What a build
 // made that failed gives way to what was there before it.
@@ -132,12 +142,12 @@ func (a *Aside) Restore() error {
 	return nil
 }
 
-// recoverAside restores what programs of this user that no longer live had moved. One of another container cannot be
-// seen to live; but it would hold the caller's lock.
-func recoverAside(root *os.Root) error {
+// recoverAside restores what programs of this user that no longer live had moved, and keeps what stood there since. One
+// of another container cannot be seen to live; but it would hold the caller's lock.
+func recoverAside(root *os.Root) (kept []string, err error) {
 	entries, err := fs.ReadDir(root.FS(), asideDir)
 	if err != nil {
-		return nil // nothing was ever moved
+		return nil, nil // nothing was ever moved
 	}
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), asidePrefix)
@@ -149,17 +159,46 @@ func recoverAside(root *os.Root) error {
 			continue
 		}
 		a := &Aside{root: root, dir: path.Join(asideDir, e.Name())}
-		if err := a.restore(); err != nil {
+		by := &Aside{root: root, dir: path.Join(asideDir, keptPrefix+rest)}
+		err = a.putBack(by)
+		kept = append(kept, by.paths...)
+		if err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+// keep moves what stands at p into the folder, unless it is the same as the file that comes back: a program that was
+// killed while it moved that between file systems leaves it twice.
+func (a *Aside) keep(p, coming string) error {
+	stands, err := a.root.Lstat(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	comes, err := a.root.Lstat(coming)
+	if err != nil || stands.Mode() == comes.Mode() && stands.Size() == comes.Size() && stands.ModTime().Equal(comes.ModTime()) {
+		return err
+	}
+	if len(a.paths) == 0 {
+		if err := a.make(); err != nil {
 			return err
 		}
 	}
-	return nil
+	to := path.Join(a.dir, asideFiles, p)
+	a.paths = append(a.paths, to)
+	return a.move(p, to)
 }
 
 // restore moves every file of the folder to where it was, unless a build that succeeded made something there, and
 // removes the folder. The build could write to it, so what lies there is only moved inside the worktree, and no link is
 // followed out of it.
-func (a *Aside) restore() error {
+func (a *Aside) restore() error { return a.putBack(nil) }
+
+// putBack is restore; what has to give way is moved to another folder, where one is named.
+func (a *Aside) putBack(by *Aside) error {
 	if info, err := a.root.Lstat(a.dir); err != nil || !info.IsDir() {
 		return nil
 	}
@@ -180,7 +219,10 @@ func (a *Aside) restore() error {
 				todo = append(todo, p)
 			default:
 				free, err := a.free(p, !built)
-				if free {
+				if free && by != nil {
+					err = by.keep(p, path.Join(files, p))
+				}
+				if free && err == nil {
 					err = a.move(path.Join(files, p), p)
 				}
 				errs = append(errs, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,6 +177,33 @@ func TestRecoversAfterAKill(t *testing.T) {
 	must(t, b.Restore())
 	if after := everything(t, root); !slices.Equal(after, before) {
 		t.Errorf("after %q", after)
+	}
+}
+
+// What stands where a killed run's files come back may be somebody's work since: it is kept and named, and what came back
+// is what is moved aside next.
+func TestWhatStandsInTheWayAfterAKillIsKept(t *testing.T) {
+	root := tree(t, "dist/app", "dist/l -> app", "old.tgz")
+	a, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	dead := owner.Self()
+	dead.Boot = "0"
+	must(t, os.Rename(filepath.Join(root, a.dir), filepath.Join(root, asideDir, asidePrefix+dead.String())))
+	must(t, os.WriteFile(root+"/dist/app", []byte("by hand"), 0o755))
+	must(t, os.Symlink("/elsewhere", root+"/dist/l"))
+	b, err := SetAside(t.Context(), asideOptions(t, root))
+	must(t, err)
+	by := path.Join(asideDir, keptPrefix+dead.String(), asideFiles)
+	if want := []string{by + "/dist/app", by + "/dist/l"}; !slices.Equal(slices.Sorted(slices.Values(b.Kept())), want) {
+		t.Errorf("kept %q", b.Kept())
+	}
+	must(t, b.Restore())
+	want := []string{
+		path.Join(asideDir, keptPrefix+dead.String(), ".gitignore") + ": *\n", by + "/", by + "/dist/", by + "/dist/app: by hand", by + "/dist/l -> /elsewhere",
+		"dist/", "dist/app: this is dist/app\n", "dist/l -> app", "old.tgz: this is old.tgz\n",
+	}
+	if got := everything(t, root); !slices.Equal(got[3:], want) {
+		t.Errorf("got %q", got)
 	}
 }
 

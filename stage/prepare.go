@@ -239,6 +239,9 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.onClose(aside.Restore)
+	if kept := aside.Kept(); len(kept) > 0 {
+		r.hints = append(r.hints, fmt.Sprintf("a run was killed here, and the artifacts from before it are back in their place; what stood there since is kept in %q: %s", r.ticket.Worktree, some(kept)))
+	}
 	r.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 		defer cancel()
