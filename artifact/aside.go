@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -151,11 +152,7 @@ func recoverAside(root *os.Root) (kept []string, err error) {
 	}
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), asidePrefix)
-		if !ok || !e.IsDir() {
-			continue
-		}
-		o, err := owner.Parse(rest)
-		if err != nil || o.UID != os.Getuid() || o.Space == owner.Self().Space && o.Alive() {
+		if !ok || !e.IsDir() || !abandoned(rest) {
 			continue
 		}
 		a := &Aside{root: root, dir: path.Join(asideDir, e.Name())}
@@ -167,6 +164,26 @@ func recoverAside(root *os.Root) (kept []string, err error) {
 		}
 	}
 	return kept, nil
+}
+
+func abandoned(name string) bool {
+	o, err := owner.Parse(name)
+	return err == nil && o.UID == os.Getuid() && (o.Space != owner.Self().Space || !o.Alive())
+}
+
+// Leftovers are the folders in a worktree in which killed runs left what they had moved aside, and those in which later
+// ones kept what stood in its place.
+func Leftovers(worktree string) (aside, kept []string) {
+	entries, _ := os.ReadDir(filepath.Join(worktree, asideDir)) // none: nothing was ever moved
+	for _, e := range entries {
+		dir := filepath.Join(worktree, asideDir, e.Name())
+		if rest, ok := strings.CutPrefix(e.Name(), asidePrefix); ok && abandoned(rest) {
+			aside = append(aside, dir)
+		} else if strings.HasPrefix(e.Name(), keptPrefix) {
+			kept = append(kept, dir)
+		}
+	}
+	return aside, kept
 }
 
 // keep moves what stands at p into the folder, unless it is the same as the file that comes back: a program that was

@@ -102,6 +102,18 @@ type checkout struct {
 	prunable bool // its folder is gone
 }
 
+// Worktrees are the folders of the repository's worktrees that are there.
+func (r *Repo) Worktrees(ctx context.Context) ([]string, error) {
+	all, err := r.checkouts(ctx)
+	var dirs []string
+	for _, c := range all {
+		if !c.bare && !c.prunable {
+			dirs = append(dirs, c.path)
+		}
+	}
+	return dirs, err
+}
+
 // checkouts lists the worktrees, the main one first where there is one.
 func (r *Repo) checkouts(ctx context.Context) ([]checkout, error) {
 	if r.seen == nil {

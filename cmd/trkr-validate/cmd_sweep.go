@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
@@ -19,7 +20,8 @@ func (a *app) sweepCommand() *cobra.Command {
 		Use:   "sweep",
 		Short: "Remove what runs that were cut short left behind",
 		Long: `Remove what runs that were cut short left behind: boxes of every engine that answers, and temporary worktrees of
-this repository. What belongs to a run that still lives, or to another user, is not touched. With --images also the
+this repository. What belongs to a run that still lives, or to another user, is not touched. Artifacts of before such a
+run, which it had moved aside, are only named: the next run in their worktree puts them back. With --images also the
 images that are kept for later runs: those that this program fetched, unpacked, built or gave to Docker.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, engines(), dryRun, images) },
@@ -72,9 +74,10 @@ func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun, images boo
 		}
 		add(e.Name()+" image", names, err)
 	}
-	if !dryRun {
-		names, err := a.sweepWorktrees(ctx)
-		add("worktree", names, err)
+	names, left, err := a.sweepWorktrees(ctx, dryRun)
+	add("worktree", names, err)
+	for _, l := range left {
+		a.log.Warn().Msg(l)
 	}
 	// What is gone is told in any case: nobody can list it again.
 	var failed error
@@ -101,21 +104,35 @@ func (a *app) sweep(cmd *cobra.Command, all []sandbox.Engine, dryRun, images boo
 			return err
 		}
 	}
-	if len(doc.Swept) == 0 && failed == nil && !a.quiet {
+	if len(doc.Swept) == 0 && len(left) == 0 && failed == nil && !a.quiet {
 		return a.printf("nothing was left behind\n")
 	}
 	return failed
 }
 
-// sweepWorktrees does so in the repository that the caller stands in, if any.
-func (a *app) sweepWorktrees(ctx context.Context) ([]string, error) {
+// sweepWorktrees does so in the repository that the caller stands in, if any. left is what stays in its worktrees: earlier
+// artifacts, which are somebody's.
+func (a *app) sweepWorktrees(ctx context.Context, dryRun bool) (swept, left []string, err error) {
 	root, err := config.Root(a.directory)
 	if err != nil || root == "" {
-		return nil, err
+		return nil, nil, err
 	}
 	repo, err := ticket.Open(ctx, root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return repo.Sweep(ctx)
+	if !dryRun {
+		swept, err = repo.Sweep(ctx)
+	}
+	trees, listErr := repo.Worktrees(ctx)
+	for _, tree := range trees {
+		aside, kept := artifact.Leftovers(tree)
+		for _, dir := range aside {
+			left = append(left, fmt.Sprintf("%s holds artifacts that a killed run moved aside: the next run in that worktree puts them back", dir))
+		}
+		for _, dir := range kept {
+			left = append(left, fmt.Sprintf("%s holds what stood where a killed run's artifacts were put back: take what is yours, and remove it", dir))
+		}
+	}
+	return swept, left, errors.Join(err, listErr)
 }

@@ -67,6 +67,7 @@ func setup(e *testscript.Env) error {
 		return err
 	}
 	e.Setenv("HOME", home)
+	e.Setenv("UID", strconv.Itoa(os.Getuid()))
 	e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
