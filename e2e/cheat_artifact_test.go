@@ -11,18 +11,18 @@ import (
 var (
 	movedAside = &defence{edits: []edit{{"artifact/aside.go", `if it.kind == "dir" || o.Tracked != nil`, `if true || it.kind == "dir" || o.Tracked != nil`}}}
 	// A link may leave the artifacts, and what it leads to counts as theirs.
-	linksOfImage = &defence{edits: []edit{
+	linksOfImage = &defence{deep: true, edits: []edit{
 		{"artifact/judge.go", "if !c.full { // else", "if false { // else"},
 		{"sandbox/internal/initd/helper.go", "filepath.EvalSymlinks(path); err == nil {", "path, error(nil); err == nil {"},
 	}}
 	sealedToTheEnd = &defence{edits: []edit{{"stage/judge.go", "if err := r.set.Unchanged(); err != nil {", "if err := r.set.Unchanged(); err != nil && false {"}}}
-	lookedInside   = &defence{edits: []edit{
+	lookedInside   = &defence{deep: true, edits: []edit{
 		{"stage/box.go", "if err := r.set.Verify(seen, r.contract.Format()); err != nil {", "if err := r.set.Verify(seen, r.contract.Format()); err != nil && false {"},
 		sealedToTheEnd.edits[0],
 	}}
-	lookedWhole = &defence{edits: []edit{{"stage/box.go", "if r.req.VerifyAll {", "if false {"}, sealedToTheEnd.edits[0]}}
+	lookedWhole = &defence{deep: true, edits: []edit{{"stage/box.go", "if r.req.VerifyAll {", "if false {"}, sealedToTheEnd.edits[0]}}
 	// What stands at the place of the set already, stays, where it is a link.
-	replacedLinks = &defence{edits: []edit{
+	replacedLinks = &defence{deep: true, edits: []edit{
 		{"artifact/materialise.go", "func put(from, to string) (replaced bool, err error) {\n", "func put(from, to string) (replaced bool, err error) {\n\tif info, err := os.Lstat(to); err == nil && info.Mode()&fs.ModeSymlink != 0 {\n\t\treturn false, nil\n\t}\n"},
 		lookedInside.edits[0], lookedInside.edits[1],
 	}}

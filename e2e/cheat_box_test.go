@@ -13,9 +13,10 @@ var (
 	killedCommands = &defence{edits: []edit{{"sandbox/internal/initd/ground_linux.go", "func (b *box) Kill(id Identity) error {\n", "func (b *box) Kill(id Identity) error {\n\tif true {\n\t\treturn nil\n\t}\n"}}}
 	sealedPrefix   = &defence{edits: []edit{{"sandbox/internal/initd/seal.go", "func Seal(dir string, uid int) error {\n", "func Seal(dir string, uid int) error {\n\tif true {\n\t\treturn nil\n\t}\n"}}}
 	// The inputs are bound writable, and everybody may write each file.
-	readOnlyInputs = &defence{edits: []edit{
+	readOnlyInputs = &defence{deep: true, edits: []edit{
 		{"sandbox/gvisor/bundle.go", "bind(spec.Input, sandbox.Root, \"bind\"),", "specs.Mount{Destination: sandbox.Root, Type: \"bind\", Source: spec.Input, Options: []string{\"bind\", \"rw\"}},"},
 		{"artifact/choose.go", "it.mode = perm | 0o444\n", "it.mode = perm | 0o666\n"},
+		sealedToTheEnd.edits[0],
 	}}
 	initOutOfReach = &defence{
 		edits: []edit{{"sandbox/internal/initd/ground_linux.go", "Credential: &syscall.Credential{Uid: uint32(id.UID), Gid: uint32(id.UID)},\n", ""}},

@@ -13,8 +13,8 @@ var (
 	noHooks    = &defence{edits: []edit{{"ticket/environment.go", `"-c", "core.hooksPath=/dev/null",`, ""}}}
 	sameCommit = &defence{edits: []edit{{"stage/settle.go", "err := r.repo.Unmoved(ctx, r.ticket)\n", "err := error(nil)\n"}}}
 	// What the build left running goes on.
-	nothingLeft = &defence{edits: []edit{{"internal/proc/supervisor_linux.go", "r.Survivors = t.kill()\n", "if false {\n\t\tr.Survivors = t.kill()\n\t}\n"}, sealedToTheEnd.edits[0]}}
-	supervised  = &defence{edits: []edit{
+	nothingLeft = &defence{deep: true, edits: []edit{{"internal/proc/supervisor_linux.go", "r.Survivors = t.kill()\n", "if false {\n\t\tr.Survivors = t.kill()\n\t}\n"}, sealedToTheEnd.edits[0]}}
+	supervised  = &defence{deep: true, edits: []edit{
 		{"internal/proc/run_linux.go", "case child.err != nil || r.err != nil:", "case false && child.err != nil:"},
 		{"internal/proc/run_linux.go", "survivors = killOrphans(child)", "_ = killOrphans"},
 		sealedToTheEnd.edits[0],

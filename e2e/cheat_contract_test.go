@@ -12,9 +12,9 @@ var (
 	changedContract = &defence{edits: []edit{{"ticket/fixed.go", "case before.Digest() != digest:", "case false && before.Digest() != digest:"}}}
 	lateContract    = &defence{edits: []edit{{"ticket/fixed.go", "case before == nil && text.Source == SourceIssue:", "case before == nil:"}}}
 	pinnedContract  = &defence{edits: []edit{{"ticket/fixed.go", "if agreed.Digest != digest {", "if false {"}}}
-	wholeHistory    = &defence{edits: []edit{{"ticket/fixed.go", "if err := r.whole(ctx); err != nil {", "if err := r.whole(ctx); false {"}, lateContract.edits[0]}}
+	wholeHistory    = &defence{deep: true, edits: []edit{{"ticket/fixed.go", "if err := r.whole(ctx); err != nil {", "if err := r.whole(ctx); false {"}, lateContract.edits[0]}}
 	agreeingIssue   = &defence{edits: []edit{{"ticket/contract.go", "case found && issue.Digest() != committed.Digest():", "case false && found:"}}}
-	noFallBack      = &defence{edits: []edit{{"ticket/contract.go", "case refusal != nil:\n\t\treturn", "case false:\n\t\treturn"}, changedContract.edits[0]}}
+	noFallBack      = &defence{deep: true, edits: []edit{{"ticket/contract.go", "case refusal != nil:\n\t\treturn", "case false:\n\t\treturn"}, changedContract.edits[0]}}
 	noReplaceRefs   = &defence{edits: []edit{{"ticket/environment.go", `"GIT_NO_REPLACE_OBJECTS=1",`, `"GIT_NO_REPLACE=1",`}}}
 	noGrafts        = &defence{edits: []edit{{"ticket/environment.go", `"GIT_GRAFT_FILE=/dev/null",`, `"GIT_NO_GRAFT=1",`}}}
 	// The contract of the worktree, where it can be read, counts.
@@ -29,7 +29,7 @@ var (
 `},
 	}}
 	regularContract = &defence{edits: []edit{{"ticket/tree.go", `case last[at].kind != "blob" || last[at].mode == modeLink:`, `case last[at].kind != "blob":`}}}
-	someAssertion   = &defence{edits: []edit{
+	someAssertion   = &defence{deep: true, edits: []edit{
 		{"contract/lines.go", "len(b.assertions) == 0 && len(b.problems) == 0", "false"},
 		{"stage/judge.go", "if len(open) == 0 {", "if false {"},
 		{"verdict/judge.go", "if len(c.Assertions) == 0 {", "if false {"},

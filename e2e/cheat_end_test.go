@@ -8,11 +8,11 @@ var (
 	doubtfulCode = &defence{edits: []edit{{"validator/probe/judge.go", "case code == 127:\n\t\thow = ", "case false:\n\t\thow = "}}}
 	ownEnd       = &defence{edits: []edit{{"validator/probe/judge.go", "if !s.exit.Exited() && !s.stopped {", "if false {"}}}
 	// Both sides of || have run, and what a decoy meets as well is met.
-	oneSide = &defence{edits: []edit{{"validator/probe/ends.go", "if c.Op != syntax.OrStmt {", "if true {"}, decoys.edits[0]}}
+	oneSide = &defence{deep: true, edits: []edit{{"validator/probe/ends.go", "if c.Op != syntax.OrStmt {", "if true {"}, decoys.edits[0]}}
 	// A text goes on to its end, whatever stands in it.
-	lastCommand = &defence{edits: []edit{{"validator/probe/ends.go", "found = found || !args[0].known || slices.Contains(ending, args[0].value)", "found = found && slices.Contains(ending, args[0].value)"}, decoys.edits[0]}}
+	lastCommand = &defence{deep: true, edits: []edit{{"validator/probe/ends.go", "found = found || !args[0].known || slices.Contains(ending, args[0].value)", "found = found && slices.Contains(ending, args[0].value)"}, decoys.edits[0]}}
 	wholeOutput = &defence{edits: []edit{{"validator/probe/output.go", "\t\tif x.cut > 0 {\n\t\t\treturn unverified(\"%s is not", "\t\tif false {\n\t\t\treturn unverified(\"%s is not"}}}
-	notFound    = &defence{edits: []edit{{"validator/probe/judge.go", "case sandbox.CauseNotFound:\n\t\treturn blocked(\"%s: it never ran\", how)", "case sandbox.CauseNotFound:\n\t\treturn met(\"\")"}, ownProgram.edits[1]}}
+	notFound    = &defence{deep: true, edits: []edit{{"validator/probe/judge.go", "case sandbox.CauseNotFound:\n\t\treturn blocked(\"%s: it never ran\", how)", "case sandbox.CauseNotFound:\n\t\treturn met(\"\")"}, ownProgram.edits[1]}}
 )
 
 // asserted is a ticket whose product and contract are these.

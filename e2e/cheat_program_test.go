@@ -6,7 +6,7 @@ import (
 
 var (
 	// A program of the image may meet what the artifact should.
-	ownProgram = &defence{edits: []edit{
+	ownProgram = &defence{deep: true, edits: []edit{
 		{"validator/probe/trial.go", "case starts && !t.decoy && len(t.mine) == 0:", "case false:"},
 		{"validator/probe/probe.go", "if r.status == verdict.Met && r.leans && !r.replaceable {", "if false {"},
 	}}

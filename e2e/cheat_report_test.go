@@ -10,7 +10,7 @@ var (
 	// Report lines count wherever they come from.
 	outsideAgent = &defence{edits: []edit{{"validator/probe/probe.go", "func (c *checker) decide(id string, status verdict.Status, evidence string) {\n", "func (c *checker) decide(id string, status verdict.Status, evidence string) {\n\tif strings.Contains(evidence, \"CRITERION: pass\") {\n\t\tstatus = verdict.Met\n\t}\n"}}}
 	// The first of several lines about a criterion counts, and the last verdict.
-	oneLineEach = &defence{edits: []edit{
+	oneLineEach = &defence{deep: true, edits: []edit{
 		{"verdict/judge.go", "case was.Status != l.Status:", "case false && was.Status != l.Status:"},
 		{"verdict/judge.go", "if count[l.ID]++; count[l.ID] > 1 {", "if count[l.ID]++; false {"},
 		{"verdict/judge.go", "if n := len(r.Verdicts); n > 1 {", "if n := len(r.Verdicts); false {"},

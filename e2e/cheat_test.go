@@ -27,9 +27,10 @@ type cheat struct {
 }
 
 // defence is code that stops a cheat, written as the edits that take it away. Where a defence is that something is
-// never done, the edit does it. Where two stop the same cheat, both go.
+// never done, the edit does it.
 type defence struct {
 	edits []edit
+	deep  bool   // more than one stands there: all of them go
 	fails string // where nobody wins all the same: the package and the test that fail instead
 }
 

@@ -17,13 +17,13 @@ var (
 		}
 	}
 `}}}
-	wholeStat   = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.checkStat=default",`, ""}}}
-	changeTimes = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.trustctime=true",`, ""}}}
-	noMonitor   = &defence{edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.fsmonitor=false",`, ""}}}
+	wholeStat   = &defence{deep: true, edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.checkStat=default",`, ""}}}
+	changeTimes = &defence{deep: true, edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.trustctime=true",`, ""}}}
+	noMonitor   = &defence{deep: true, edits: []edit{ownLook.edits[0], {"ticket/environment.go", `"-c", "core.fsmonitor=false",`, ""}}}
 	// What lies below .trkr is no change.
 	programFiles = &defence{edits: []edit{{"ticket/changes.go", "\tslices.Sort(all)\n", "\tall = slices.DeleteFunc(all, func(p string) bool { return strings.HasPrefix(p, ownFolder) })\n\tslices.Sort(all)\n"}}}
 	cleanBuild   = &defence{edits: []edit{{"ticket/resolve.go", `if t.Worktree == "" || q.Clean {`, `if t.Worktree == "" {`}}}
-	noFilters    = &defence{edits: []edit{
+	noFilters    = &defence{deep: true, edits: []edit{
 		ownLook.edits[0],
 		{"ticket/environment.go", `off["filter."+name+".clean"] = ""`, ""},
 		{"ticket/environment.go", `off["filter."+name+".smudge"] = ""`, ""},

@@ -59,10 +59,14 @@ func TestCheatsWorkWithoutTheirDefence(t *testing.T) {
 
 // gained says what a cheat has got.
 func (c cheat) gained(doc document) string {
-	if c.won == nil {
-		return said(doc)
+	got := said(doc)
+	if c.won != nil {
+		got += ", " + c.gains
 	}
-	return said(doc) + ", " + c.gains
+	if c.without.deep {
+		got += " (more than one went)"
+	}
+	return got
 }
 
 // overlay writes what the go command needs to build without the defence. No source file is changed.
