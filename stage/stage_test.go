@@ -14,6 +14,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/owner"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
 	"github.com/trkr-dev/trkr-validate/stage"
@@ -137,6 +138,25 @@ func TestStaleArtifactIsNotJudged(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(k.dir, "dist/tool")); err != nil {
 		t.Errorf("what was moved aside was not put back: %v", err)
+	}
+}
+
+// A run was killed, and then somebody built by hand: what that made is kept, and the person is told where.
+func TestWhatAKilledRunsArtifactsReplacedIsNamed(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	dead := owner.Self()
+	dead.Boot = "0"
+	k.write(map[string]string{".trkr/validate/.aside." + dead.String() + "/files/dist/old": "of before", "dist/old": "by hand"})
+	res := k.run(verdict.Clear)
+	kept := ".trkr/validate/.kept." + dead.String() + "/files/dist/old"
+	if data, err := os.ReadFile(filepath.Join(k.dir, kept)); err != nil || string(data) != "by hand" {
+		t.Errorf("kept %q, %v", data, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(k.dir, "dist/old")); err != nil || string(data) != "of before" {
+		t.Errorf("back is %q, %v", data, err)
+	}
+	if !slices.ContainsFunc(res.Hints, func(h string) bool { return strings.Contains(h, kept) }) {
+		t.Errorf("hints %q", res.Hints)
 	}
 }
 
