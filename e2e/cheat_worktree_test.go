@@ -9,7 +9,9 @@ import (
 
 var (
 	// Git's own look at the worktree is believed.
-	ownLook = &defence{edits: []edit{{"ticket/changes.go", "all, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit})\n", `out, err := r.git.output(ctx, call{at: at, slow: true, args: []string{"status", "--porcelain=v1", "-z", "--no-renames"}})
+	ownLook = &defence{edits: []edit{{"ticket/changes.go", "all, tracked, err := r.changes(ctx, checked{at: at, common: r.common, commit: t.Commit}, held)\n", `_ = held
+	tracked, _ := r.index(ctx, at)
+	out, err := r.git.output(ctx, call{at: at, slow: true, args: []string{"status", "--porcelain=v1", "-z", "--no-renames"}})
 	var all []string
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		if len(line) > 3 {

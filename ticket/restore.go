@@ -57,7 +57,7 @@ func (r *Repo) Restore(ctx context.Context, t *Ticket, paths []string) error {
 			return fmt.Errorf("putting back what the build changed: %w", err)
 		}
 	}
-	if list.Len() == 0 {
+	if len(paths) == 0 {
 		return nil
 	}
 	if err := noPipesFor(at.dir, paths...); err != nil {
