@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
@@ -20,6 +21,9 @@ func noPipes(gitDir string) error {
 			continue // what is missing is git's to say
 		}
 		for _, f := range files {
+			if strings.HasSuffix(f.Name(), ".lock") { // git looks only whether it is there
+				continue
+			}
 			if err := noPipe(filepath.Join(dir, f.Name())); err != nil {
 				return err
 			}
