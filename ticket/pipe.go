@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
@@ -13,20 +12,17 @@ import (
 // Git waits at a pipe that stands where it reads a file of its own, until its time is up, and reads a device without an
 // end. A build may put one there.
 
+// readByGit are the files of a git directory that any command may read.
+var readByGit = []string{
+	"HEAD", "commondir", "config", "config.worktree", "gitdir", "index", "packed-refs", "shallow",
+	"info/attributes", "info/exclude", "info/grafts", "info/sparse-checkout",
+}
+
 // noPipes makes sure that git would meet none of them among the files of a git directory.
 func noPipes(gitDir string) error {
-	for _, dir := range []string{gitDir, filepath.Join(gitDir, "info")} {
-		files, err := os.ReadDir(dir)
-		if err != nil {
-			continue // what is missing is git's to say
-		}
-		for _, f := range files {
-			if strings.HasSuffix(f.Name(), ".lock") { // git looks only whether it is there
-				continue
-			}
-			if err := noPipe(filepath.Join(dir, f.Name())); err != nil {
-				return err
-			}
+	for _, name := range readByGit {
+		if err := noPipe(filepath.Join(gitDir, name)); err != nil {
+			return err
 		}
 	}
 	return nil
