@@ -89,10 +89,32 @@ func (r *run) lookInside(ctx context.Context) error {
 	if err := r.set.Verify(seen, r.contract.Format()); err != nil {
 		return fault.Env("inputs_differ", fmt.Errorf("what arrived in the box is not what was sealed: %w", err), "run again; if it stays, the engine's file sharing is at fault: try the other engine")
 	}
-	if r.record.Environment.Isolation, err = r.box.Isolation(ctx); err != nil {
-		return fmt.Errorf("checking the box's isolation: %w", err)
+	l := r.req.Config.Validate.Limits
+	env := &r.record.Environment
+	isolation, limits, err := sandbox.SelfCheck(ctx, r.box, sandbox.Limits{Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids, Output: l.Output, Tmp: l.Tmp})
+	if isolation != nil {
+		env.Isolation, env.Limits = isolation, limits
+		env.Isolation["contents"] = contents(seen)
 	}
-	return nil
+	return err
+}
+
+// contents says what of the inputs was proved from inside.
+func contents(seen []sandbox.File) string {
+	var whole int64
+	partial := 0
+	for _, f := range seen {
+		if f.Partial {
+			partial++
+		} else if f.Type == "file" {
+			whole += f.Size
+		}
+	}
+	s := fmt.Sprintf("%d paths as sealed, %d bytes hashed", len(seen), whole)
+	if partial > 0 {
+		s += fmt.Sprintf("; of %d large files the first and last MiB", partial)
+	}
+	return s
 }
 
 // install puts the artifact in place the way a user would. An artifact that does not install leaves nothing to ask

@@ -51,9 +51,10 @@ func (a *app) probeFolder(ctx context.Context, s settings, o probeOptions, c con
 	if err := set.Materialise(input, c.Format()); err != nil {
 		return j, during("materialise", err)
 	}
+	limits := sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp}
 	box, err := engine.Start(ctx, sandbox.Spec{
 		RunID: "probe-" + strings.ToLower(rand.Text()[:12]), Input: input, Image: v.Image, Mounts: v.Mounts, Hidden: []string{dir},
-		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
+		Limits: limits,
 	})
 	if err != nil {
 		return j, during("start", fmt.Errorf("starting the box: %w", err))
@@ -65,6 +66,9 @@ func (a *app) probeFolder(ctx context.Context, s settings, o probeOptions, c con
 	}
 	if err := set.Verify(seen, c.Format()); err != nil {
 		return j, during("start", fault.Env("inputs_differ", fmt.Errorf("what arrived in the box is not what was sealed: %w", err)))
+	}
+	if _, _, err := sandbox.SelfCheck(ctx, box, limits); err != nil {
+		return j, during("start", err)
 	}
 	deadline := time.Now().Add(v.Timeout)
 	dirs, names := artifact.Programs(set.Manifest())

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
@@ -54,6 +55,7 @@ type engine struct {
 	sockets []string      // where a daemon listens by default
 	silence time.Duration // limit of a pull that reports nothing
 	program func() (program, error)
+	spoil   func(*container.HostConfig) // tests: takes a promise away from every box
 
 	mu     sync.Mutex
 	daemon *daemon

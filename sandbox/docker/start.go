@@ -28,6 +28,7 @@ type box struct {
 	image    string // what is removed with the box; empty: nothing
 	stream   *stream
 	warnings []string // of the daemon when it was made
+	spoil    func(*container.HostConfig)
 }
 
 // Start makes a container, attaches to it before it runs, starts it and speaks to its init.
@@ -51,7 +52,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	b := &box{daemon: d, name: "trkr-validate-" + strings.ToLower(rand.Text()[:16])}
+	b := &box{daemon: d, name: "trkr-validate-" + strings.ToLower(rand.Text()[:16]), spoil: e.spoil}
 	if u.product {
 		b.image = u.image
 	}
@@ -151,6 +152,9 @@ func (d *described) Info() sandbox.Info { return d.info }
 // create makes the container, and before it the base image if that is not there.
 func (b *box) create(ctx context.Context, spec sandbox.Spec, u *userland, p program) error {
 	cfg, host := config(spec, u, p)
+	if b.spoil != nil {
+		b.spoil(host)
+	}
 	once := func() error {
 		return b.daemon.call(ctx, callLimit, "making the box", func(ctx context.Context) error {
 			made, err := b.daemon.ContainerCreate(ctx, cfg, host, nil, nil, b.name)

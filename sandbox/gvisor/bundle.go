@@ -29,7 +29,7 @@ const (
 
 // bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. program is the host's path of
 // the init.
-func bundle(dir string, spec sandbox.Spec, u *userland, program string, args []string) error {
+func bundle(dir string, spec sandbox.Spec, u *userland, program string, args []string, spoil func(*specs.Spec)) error {
 	root, err := u.lay(dir)
 	if err != nil {
 		return stateError(err)
@@ -42,7 +42,11 @@ func bundle(dir string, spec sandbox.Spec, u *userland, program string, args []s
 		return stateError(err)
 	}
 	spec.Input = input
-	config, err := json.Marshal(ociSpec(spec, u, root, program, args))
+	described := ociSpec(spec, u, root, program, args)
+	if spoil != nil {
+		spoil(described)
+	}
+	config, err := json.Marshal(described)
 	if err != nil {
 		return fmt.Errorf("describing the box: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
 	"github.com/trkr-dev/trkr-validate/images"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/sandbox"
@@ -31,6 +33,7 @@ type engine struct {
 	host       host
 	images     *images.Store
 	startLimit time.Duration
+	spoil      func(*specs.Spec) // tests: takes a promise away from every box
 }
 
 func (*engine) Name() string { return Name }
@@ -79,7 +82,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	if err := bundle(dir, spec, u, program, []string{sandbox.Init, shim.Arg}); err != nil {
+	if err := bundle(dir, spec, u, program, []string{sandbox.Init, shim.Arg}, e.spoil); err != nil {
 		return nil, err
 	}
 	cpus, cpuText, err := chooseCPUs(spec.Limits.CPUs)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,6 +24,9 @@ import (
 // that has cleared its own environment escapes Kill. The zero value is ready.
 type Fake struct {
 	CheckError, StartError error // what Check and Start answer
+	// Seen is what Isolation tells other than a box without holes would: a planted hole. Limits is likewise what Info
+	// tells of limits.
+	Seen, Limits map[string]string
 
 	mu    sync.Mutex
 	specs []sandbox.Spec
@@ -87,6 +91,7 @@ func (f *Fake) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
+	g.seen = f.Seen
 	program, server := net.Pipe()
 	b := &fakeBox{ground: g, program: program, served: make(chan struct{})}
 	go func() {
@@ -99,6 +104,7 @@ func (f *Fake) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 		limits[l] = "unavailable: a fake keeps none"
 	}
 	limits["output"] = "enforced"
+	maps.Copy(limits, f.Limits)
 	box, err := shim.Connect(ctx, program, shim.Box{
 		Info: sandbox.Info{Engine: "fake", EngineVersion: "0", Image: spec.Image, Path: os.Getenv("PATH"), Limits: limits},
 		Spec: spec,

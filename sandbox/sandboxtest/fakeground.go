@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 type fakeGround struct {
 	root  string
 	names []fakeName
+	seen  map[string]string // of the isolation, instead of what a box shows
 
 	mu     sync.Mutex
 	groups map[int][]int // of an identity: process groups that were started
@@ -174,7 +176,26 @@ func (g *fakeGround) help(c initd.Command) (*initd.Process, *wire.Exit) {
 }
 
 func (g *fakeGround) Look(helper string, params io.Reader, out io.Writer) error {
+	if helper == wire.HelperIsolation {
+		return g.isolation(out)
+	}
 	return initd.View{Root: g.real("/validate"), Real: g.real, Name: g.name}.Help(helper, os.Getuid(), params, out)
+}
+
+// isolation tells what a box without holes would, but for what the test planted.
+func (g *fakeGround) isolation(out io.Writer) error {
+	facts := map[string]string{
+		"uid": "10002", "gid": "10002", "groups": "[]", "capabilities": "0000000000000000", "permitted": "0000000000000000",
+		"no_new_privs": "1", "seccomp": "2", "interfaces": "lo", "routes": "none", "reach": "nothing: it is a fake", "dns": "none: it is a fake",
+		"root": "read-only", "inputs": "read-only", "prefix": "not writable: it is a fake",
+	}
+	maps.Copy(facts, g.seen)
+	for key, value := range facts {
+		if err := wire.WriteJSON(out, wire.KindMessage, wire.Fact{Key: key, Value: value}, wire.MaxAnswer); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kill ends whatever carries the identity's mark; where that cannot be seen, its process groups.

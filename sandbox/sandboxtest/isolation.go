@@ -24,17 +24,12 @@ func (s *suite) isolation(t *testing.T, box sandbox.Sandbox) {
 		t.Fatal(err)
 	}
 	t.Log(got)
-	const none = "0000000000000000"
-	for key, want := range map[string]string{
-		"capabilities": none, "permitted": none, "no_new_privs": "1", "interfaces": "lo", "routes": "none",
-		"root": "read-only", "inputs": "read-only", "groups": "[]",
-	} {
-		if got[key] != want && !(key == "interfaces" && got[key] == "none") {
-			t.Errorf("%s is %q, want %q", key, got[key], want)
-		}
+	if holes := sandbox.Holes(got, box.Info(), Limits); len(holes) > 0 {
+		t.Errorf("%v", holes)
 	}
-	if got["uid"] == "0" || got["prefix"] == "writable" || !strings.HasPrefix(got["dns"], "none") || !strings.HasPrefix(got["reach"], "nothing") {
-		t.Errorf("%v", got)
+	seen, limits, err := sandbox.SelfCheck(timeout(t), box, Limits)
+	if err != nil || seen["uid"] == "" || !strings.Contains(limits["tmp"], "; seen inside: ") || !strings.Contains(limits["pids"], "; seen inside: ") {
+		t.Errorf("%v, %v, %v", seen, limits, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func newBox() (*box, error) {
 		return nil, err
 	}
 	b := &box{hand: h, eye: eye, reaper: newReaper(), marks: map[int]ipcMarks{}}
-	b.oom, b.pids = counterIn(oomFiles, oomKills), counterIn(pidsFiles, pidsHits)
+	b.oom, b.pids = theGroups.counter(oomFiles, oomKills), theGroups.counter(pidsFiles, pidsHits)
 	b.openUp()
 	return b, nil
 }
@@ -264,42 +264,4 @@ func (b *box) Tasks(id Identity) (n, limit int) {
 		return 0, 0
 	}
 	return t.threads, int(r.Cur)
-}
-
-// What the counters are called, and the places where the box's own group shows them, of both versions of control groups.
-const (
-	oomKills = "oom_kill"
-	pidsHits = "max"
-)
-
-var (
-	oomFiles  = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
-	pidsFiles = []string{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"}
-)
-
-// counterIn is the file that has the counter.
-func counterIn(files []string, name string) string {
-	for _, f := range files {
-		if _, ok := readCounter(f, name); ok {
-			return f
-		}
-	}
-	return ""
-}
-
-func readCounter(file, name string) (int64, bool) {
-	if file == "" {
-		return 0, false
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(b)) {
-		var n int64
-		if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
-			return n, true
-		}
-	}
-	return 0, false
 }

@@ -49,7 +49,7 @@ func isolation(out io.Writer) error {
 		{Key: "prefix", Value: writable("/opt/validate")},
 		{Key: "inputs", Value: writable("/validate")},
 	}
-	for _, f := range facts {
+	for _, f := range append(facts, limitFacts(theGroups)...) {
 		f.Value = f.Value[:min(len(f.Value), 900)]
 		if err := wire.WriteJSON(out, wire.KindMessage, f, wire.MaxAnswer); err != nil {
 			return err
@@ -116,7 +116,7 @@ func dns() string {
 
 func lastWords(err error) string {
 	s := err.Error()
-	return s[strings.LastIndex(s, ": ")+1:]
+	return strings.TrimSpace(s[strings.LastIndex(s, ": ")+1:])
 }
 
 func writable(dir string) string {
