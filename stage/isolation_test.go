@@ -16,9 +16,7 @@ import (
 // Whatever a box does not keep, nobody is asked in it: the run is an error that names what was seen and what to do.
 func TestHoleInTheBoxIsAnError(t *testing.T) {
 	for fact, value := range map[string]string{
-		"uid": "0", "gid": "0", "groups": "[0]", "capabilities": "00000000a80425fb", "permitted": "00000000a80425fb", "no_new_privs": "0", "seccomp": "0",
-		"interfaces": "lo eth0", "routes": "2", "reach": "a route leads out", "dns": "answers", "root": "writable", "inputs": "writable", "prefix": "writable",
-		"limit pids": "unlimited", "limit memory": "unlimited bytes", "limit tmp": "1099511627776 bytes /tmp",
+		"uid": "0", "reach": "a route leads out", "root": "writable", "limit pids": "unlimited", "limit tmp": "1099511627776 bytes /tmp",
 	} {
 		t.Run(fact, func(t *testing.T) {
 			asked := false

@@ -21,16 +21,21 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	engine := ""
+	engine, deep := "", false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell whether tickets can be validated on this machine, and what to do where not",
 		Long: `Tell whether tickets can be validated on this machine, and what to do where not. Exit code 0 where an engine and git
-can be used, else 6.`,
+can be used, else 6.
+
+With --deep a real box is started on every engine that can be used: it looks at its isolation from inside, each limit is
+exceeded, and what is and is not guaranteed on this machine is said. It takes some seconds; where a kernel lets an engine
+hang at its start, a minute.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), engine) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), engine, deep) },
 	}
 	cmd.Flags().StringVar(&engine, "engine", "", "look at this `engine` alone")
+	cmd.Flags().BoolVar(&deep, "deep", false, "start a box on each engine, look at it from inside and exceed its limits")
 	return cmd
 }
 
@@ -51,7 +56,7 @@ const (
 // enginePatience bounds how long an engine may take to say whether it can be used.
 const enginePatience = 10 * time.Second
 
-func (a *app) doctor(ctx context.Context, engine string) error {
+func (a *app) doctor(ctx context.Context, engine string, deep bool) error {
 	asked := engines()
 	if engine != "" {
 		one, err := named(asked, engine)
@@ -61,9 +66,15 @@ func (a *app) doctor(ctx context.Context, engine string) error {
 		asked = []sandbox.Engine{one}
 	}
 	boxes, usable := examineEngines(ctx, asked)
+	if deep {
+		boxes, usable = deepenAll(ctx, asked, boxes)
+	}
 	all := append(slices.Clip(boxes), a.examineGit(ctx))
 	if u, ok := examineUserNamespaces("/proc/sys"); ok {
 		all = append(all, u)
+	}
+	if g, ok := examineControlGroups("/sys/fs/cgroup"); ok && deep {
+		all = append(all, g)
 	}
 	all = append(all, a.examineDisk()...)
 	code := exitClear
@@ -80,12 +91,16 @@ func (a *app) doctor(ctx context.Context, engine string) error {
 		}
 		return exitWith{code}
 	}
+	width := 16
 	for _, x := range all {
-		if err := a.printf("%-8s %-16s %s\n", x.State, x.Name, visible(firstLine(x.Detail))); err != nil {
+		width = max(width, len(x.Name))
+	}
+	for _, x := range all {
+		if err := a.printf("%-8s %-*s %s\n", x.State, width, x.Name, visible(firstLine(x.Detail))); err != nil {
 			return err
 		}
 		for _, h := range x.Hints {
-			if err := a.printf("%-8s %-16s hint: %s\n", "", "", visible(h)); err != nil {
+			if err := a.printf("%-8s %-*s hint: %s\n", "", width, "", visible(h)); err != nil {
 				return err
 			}
 		}
@@ -125,6 +140,57 @@ func examineEngines(ctx context.Context, all []sandbox.Engine) (found []examined
 		}
 	}
 	return found, usable
+}
+
+// deepenAll looks deeper into every engine that can be used, one after the other. One that does not keep what it must
+// cannot be used: a warning while another can.
+func deepenAll(ctx context.Context, all []sandbox.Engine, boxes []examined) (found []examined, usable bool) {
+	var bad []int
+	for i, e := range all {
+		found = append(found, boxes[i])
+		if boxes[i].State != stateOK {
+			bad = append(bad, len(found)-1)
+			continue
+		}
+		whole := true
+		for _, x := range deepen(ctx, e) {
+			found = append(found, x)
+			if x.State == stateFailed {
+				whole = false
+				bad = append(bad, len(found)-1)
+			}
+		}
+		usable = usable || whole
+	}
+	for _, i := range bad {
+		found[i].State = stateFailed
+		if usable {
+			found[i].State = stateWarning
+		}
+	}
+	return found, usable
+}
+
+// examineControlGroups tells which control groups this machine has. dir is /sys/fs/cgroup.
+func examineControlGroups(dir string) (x examined, ok bool) {
+	if runtime.GOOS != "linux" {
+		return examined{}, false
+	}
+	x = examined{Name: "control groups", State: stateOK, Hints: []string{}}
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	switch {
+	case there("cgroup.controllers"):
+		x.Detail = "version 2"
+	case there("memory") && there("pids"):
+		x.Detail = "version 1"
+	default:
+		x.State, x.Detail = stateWarning, "none here: docker cannot limit memory, processors and processes; gvisor does not need them"
+		x.Hints = append(x.Hints, "use --engine gvisor, or mount them (mount -t cgroup2 none /sys/fs/cgroup)")
+	}
+	return x, true
 }
 
 // examineGit opens the repository that is here, which needs a git that works.

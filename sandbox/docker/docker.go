@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,15 +48,16 @@ const (
 func New(o Options) sandbox.Engine { return newEngine(o) }
 
 func newEngine(o Options) *engine {
-	return &engine{options: o, sockets: knownSockets(), silence: pullSilence, program: sync.OnceValues(o.program)}
+	return &engine{options: o, sockets: knownSockets(), silence: pullSilence, greeting: callLimit, program: sync.OnceValues(o.program)}
 }
 
 type engine struct {
-	options Options
-	sockets []string      // where a daemon listens by default
-	silence time.Duration // limit of a pull that reports nothing
-	program func() (program, error)
-	spoil   func(*container.HostConfig) // tests: takes a promise away from every box
+	options  Options
+	sockets  []string      // where a daemon listens by default
+	silence  time.Duration // limit of a pull that reports nothing
+	greeting time.Duration // limit of an init that says nothing
+	program  func() (program, error)
+	spoil    func(*container.HostConfig) // tests: takes a promise away from every box
 
 	mu     sync.Mutex
 	daemon *daemon
@@ -102,6 +104,9 @@ func (e *engine) Check(ctx context.Context) (sandbox.Version, error) {
 	detail := []string{"API " + d.ClientVersion(), info.Driver, "cgroup v" + info.CgroupVersion, d.at}
 	if info.CgroupVersion == "" {
 		detail[2] = "cgroup version unknown"
+	}
+	if slices.Contains(info.SecurityOptions, "name=rootless") {
+		detail = append(detail, "rootless")
 	}
 	return sandbox.Version{Version: info.ServerVersion, Detail: strings.Join(detail, ", ")}, nil
 }

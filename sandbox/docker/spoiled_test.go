@@ -3,6 +3,7 @@ package docker
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -47,5 +48,23 @@ func TestSpoiledBoxIsSeenFromInside(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A container that runs and whose init never speaks is not waited for without end, and does not stay.
+func TestSilentInitIsNotWaitedFor(t *testing.T) {
+	e := testEngine(t)
+	e.greeting = 1
+	spec := testSpec(t, "host")
+	began := time.Now()
+	box, err := e.Start(t.Context(), spec)
+	if f := fault.Of(err); box != nil || f == nil || f.Code != "engine_stuck" || !strings.Contains(strings.Join(f.Hints, " "), "seccomp") {
+		t.Errorf("%v, %v", box, err)
+	}
+	if d := time.Since(began); d > 30*time.Second {
+		t.Errorf("it took %s", d)
+	}
+	if left := boxes(t, e, spec.RunID); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

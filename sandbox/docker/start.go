@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -27,7 +28,8 @@ type box struct {
 	unsure   bool   // the answer to making it was lost: there may be a container, or will be in a moment
 	image    string // what is removed with the box; empty: nothing
 	stream   *stream
-	warnings []string // of the daemon when it was made
+	warnings []string      // of the daemon when it was made
+	patience time.Duration // for its init's first word
 	spoil    func(*container.HostConfig)
 }
 
@@ -52,7 +54,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	b := &box{daemon: d, name: "trkr-validate-" + strings.ToLower(rand.Text()[:16]), spoil: e.spoil}
+	b := &box{daemon: d, name: "trkr-validate-" + strings.ToLower(rand.Text()[:16]), patience: e.greeting, spoil: e.spoil}
 	if u.product {
 		b.image = u.image
 	}
@@ -125,10 +127,12 @@ func (b *box) boot(ctx context.Context, spec sandbox.Spec, u *userland, p progra
 		defer close(seen)
 		info, unseen = b.info(ctx, spec, u)
 	}()
-	box, err := shim.Connect(ctx, b.stream, shim.Box{Info: sandbox.Info{Path: u.path}, Spec: spec, Lost: b.lost, Close: b.close})
+	greeting, cancel := context.WithTimeoutCause(ctx, b.patience, errStuck)
+	defer cancel()
+	box, err := shim.Connect(greeting, b.stream, shim.Box{Info: sandbox.Info{Path: u.path}, Spec: spec, Lost: b.lost, Close: b.close})
 	<-seen
 	if err != nil {
-		return nil, b.explain(ctx, err)
+		return nil, b.explain(greeting, err)
 	}
 	if err = unseen; err == nil && spec.Image == hostImage {
 		err = b.daemon.proveLocal(ctx, box, u.mounts)
@@ -214,6 +218,9 @@ func (b *box) attach(ctx context.Context) error {
 	})
 }
 
+// errStuck is why a start ends whose container runs and says nothing.
+var errStuck = errors.New("its init did not answer in time")
+
 // startFault names what a runtime could not do.
 func startFault(err error) error {
 	text := err.Error()
@@ -226,6 +233,11 @@ func startFault(err error) error {
 
 // explain adds what became of the container to why its init could not be spoken to.
 func (b *box) explain(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errStuck) {
+		return fault.Env("engine_stuck", fmt.Errorf("starting the box: %w", errStuck), append([]string{
+			"look at dmesg: a kernel that takes no new seccomp filters lets every sandbox hang at its start; only a reboot helps",
+		}, restartHints()[0], "on a machine that is merely busy, try again")...)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("starting the box: %w", err)
 	}
