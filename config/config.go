@@ -26,19 +26,26 @@ type Issue struct {
 type Validate struct {
 	Build        string
 	BuildTimeout time.Duration
-	Env          []string // NAME=value or NAME, for the build
-	Artifacts    []string // globs, relative to the worktree
-	AllowTracked []string // globs of matches that git tracks and that are artifacts all the same
-	Engine       string   // "auto", "docker", "gvisor"
-	Image        string   // "host" or the name of an image
-	Mounts       []string // host folders added read-only, image "host" only
-	Install      []string // commands; empty: by the artifact's kind
-	InstallFrom  []string // host:port of what the install may reach; empty: nothing
+	Env          []string  // NAME=value or NAME, for the build
+	Artifacts    []string  // globs, relative to the worktree
+	AllowTracked []string  // globs of matches that git tracks and that are artifacts all the same
+	Engine       string    // "auto", "docker", "gvisor"
+	Image        string    // "host" or the name of an image
+	Mounts       []string  // host folders added read-only, image "host" only
+	Install      []string  // commands; empty: by the artifact's kind
+	InstallFrom  []string  // host:port of what the install may reach; empty: nothing
+	Services     []Service // run beside each check
 	Agents       []Agent
 	Prove        string        // what an assertion gets that a program which does nothing meets: "note" or "blocking"
 	Timeout      time.Duration // install and agents together
 	Limits       Limits
 	Commit       bool
+}
+
+// Service is one entry of "services".
+type Service struct {
+	Command string // run with sh in the box
+	Ready   string // "tcp:5432", "http://127.0.0.1:8080/health" or a command that succeeds
 }
 
 // Agent is one entry of "agent".

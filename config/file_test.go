@@ -124,6 +124,31 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+func TestServices(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`: "",
+		`[{"command":"db --port 1","ready":"tcp:1"},{"command":"./x","ready":"test -e up"}]`: "",
+		`{"command":"db","ready":"tcp:1"}`:                                                   `validate.services: must be a list of objects, not an object | write [{"command"`,
+		`["db"]`:                                                                             `validate.services[0]: must be an object, not a string | write {"command"`,
+		`[{"command":"db"}]`:                                                                 `validate.services[0]: has no ready | write {"command"`,
+		`[{"ready":"tcp:1"}]`:                                                                `validate.services[0]: has no command`,
+		`[{"command":"","ready":"tcp:1"}]`:                                                   `validate.services[0].command: must not be empty`,
+		`[{"command":["db"],"ready":"tcp:1"}]`:                                               `validate.services[0].command: must be a string, not a list`,
+		`[{"command":"db","ready":"tcp:x"}]`:                                                 `validate.services[0].ready: "tcp:x" names no port of the box | write "tcp:5432"`,
+		`[{"command":"db","ready":"https://[::1]/"}]`:                                        `validate.services[0].ready: "https://[::1]/" is no page of the box | write "tcp:5432"`,
+		`[{"command":"db","ready":"tcp:1","redy":1}]`:                                        `validate.services[0].redy: unknown key | did you mean "ready"?`,
+		`[{"command":"a","command":"b","ready":"c"}]`:                                        `validate.services[0].command: stands here again`,
+	} {
+		got := problems(t, `{"validate":{"services":`+text+`}}`)
+		switch {
+		case want == "" && got != nil:
+			t.Errorf("%s: %q", text, got)
+		case want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], "c.json:1: "+want)):
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestChecksOfText(t *testing.T) {
 	for _, c := range []struct{ section, key, value, want string }{
 		{"validate", "artifacts", `["dist/**", ".hidden", "a{b,c}/[xy]?"]`, ""},

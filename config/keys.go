@@ -78,6 +78,8 @@ func Keys() []Key {
 			"commands that install the artifact in the box; empty: by its kind"),
 		key("validate.install_network", []string{}, list(reachable), func(c *Config) *[]string { return &c.Validate.InstallFrom },
 			"host:port of places that the install, and nothing else, may reach over TLS"),
+		key("validate.services", []any{}, services(), func(c *Config) *[]Service { return &c.Validate.Services },
+			"what runs in the box beside each check, such as a database"),
 		key("validate.agent", "probe", agents(), func(c *Config) *[]Agent { return &c.Validate.Agents },
 			"who judges"),
 		key("validate.prove", "note", oneOf("note", "blocking"), func(c *Config) *string { return &c.Validate.Prove },

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 		Ticket: config.Ticket{Branch: "trkr/{issue}", Dir: ".trkr/tickets/{issue}"},
 		Validate: config.Validate{
 			BuildTimeout: 20 * time.Minute, Env: []string{}, Artifacts: []string{}, AllowTracked: []string{},
-			Engine: "auto", Image: "host", Mounts: []string{}, Install: []string{}, InstallFrom: []string{},
+			Engine: "auto", Image: "host", Mounts: []string{}, Install: []string{}, InstallFrom: []string{}, Services: []config.Service{},
 			Agents: []config.Agent{{Kind: "probe"}}, Prove: "note", Timeout: 30 * time.Minute,
 			Limits: config.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, Output: 16 << 20, Tmp: 512 << 20, Artifacts: 4 << 30, Files: 100000},
 			Commit: true,
@@ -44,6 +44,7 @@ func TestWhatIsShownCanBeWritten(t *testing.T) {
 		config.Setting{Key: "validate.limits.memory", Value: "1.5GiB", Source: config.FromEnv},
 		config.Setting{Key: "validate.limits.tmp", Value: "10MB", Source: config.FromFlag},
 		config.Setting{Key: "validate.agent", Value: `["probe",{"command":["./x"],"trust":"inside"}]`, Source: config.FromEnv},
+		config.Setting{Key: "validate.services", Value: `[{"command":"db","ready":"tcp:5432"}]`, Source: config.FromEnv},
 	)
 	var shown []config.Setting
 	for _, k := range config.Keys() {
@@ -138,6 +139,7 @@ func TestDigestBindsWhatBearsOnTheJudgement(t *testing.T) {
 		{"validate.agent", `{"command":["true"]}`, true},
 		{"validate.limits.memory", "1GiB", true},
 		{"ticket.dir", "tickets/{issue}", true},
+		{"validate.services", `[{"command":"db","ready":"tcp:1"}]`, true},
 		{"validate.env", "CI", true},
 	} {
 		got := resolve(t, config.Setting{Key: c.key, Value: c.value, Source: config.FromEnv}).Digest()

@@ -113,6 +113,7 @@ const (
 	RoleInstall Role = "install" // the one uid that owns Prefix
 	RoleSubject Role = "subject" // the program under test
 	RoleAgent   Role = "agent"   // an agent that lives in the box
+	RoleService Role = "service" // what the product needs beside it, such as a database
 )
 
 // SessionSpec describes a session.

@@ -29,7 +29,7 @@ func (r *run) validate(ctx context.Context) error {
 		r.record.Agents = append(r.record.Agents, verdict.Agent{Name: agent.Name(), Version: agent.Version(), Trust: string(agent.Trust())})
 		fmt.Fprintf(r.transcript(), "--- %s\n", agent.Name())
 		report, err := agent.Validate(ctx, r.box, validator.Task{
-			Contract: r.contract, Assertions: open, Path: r.path, Programs: r.programs,
+			Contract: r.contract, Assertions: open, Path: r.path, Programs: r.programs, Services: r.req.Services,
 			Timeout: time.Until(r.deadline), Output: r.req.Config.Validate.Limits.Output, Transcript: r.transcript(),
 			Reported: func(rep verdict.Reported) { r.reported(agent.Name(), rep) }, Ran: r.ran,
 		})

@@ -45,7 +45,8 @@ type Request struct {
 	Engine       sandbox.Engine
 	EngineReason string // why "auto" chose it; empty where the caller named it
 	Agents       []validator.Agent
-	Environ      []string // the caller's environment
+	Services     []validator.Service // beside each check
+	Environ      []string            // the caller's environment
 	ToolVersion  string
 
 	Sinks []event.Sink

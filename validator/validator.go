@@ -40,9 +40,17 @@ type Task struct {
 	Programs   []string             // names of the programs found there; what a decoy replaces
 	Timeout    time.Duration        // for the whole task; the agent ends within it
 	Output     int64                // bytes that a final response may have
+	Services   []Service            // what runs beside the product while it is checked
 	Transcript io.Writer            // everything the agent did and saw, for people; never nil
 	Reported   func(verdict.Reported)
 	Ran        func(Ran) // each command that ended; never nil
+}
+
+// Service is a command that runs in the box beside each check, under a uid of its own. Nothing is checked before it is
+// ready. It is no part of what is judged.
+type Service struct {
+	Command string // run with /bin/sh -c
+	Ready   string // "tcp:5432", "http://127.0.0.1:8080/health" or a command that succeeds
 }
 
 // Ran describes one command that an agent ran.

@@ -9,6 +9,15 @@ import (
 	"github.com/trkr-dev/trkr-validate/validator/probe"
 )
 
+// services are those of a configuration.
+func services(configured []config.Service) []validator.Service {
+	var all []validator.Service
+	for _, s := range configured {
+		all = append(all, validator.Service(s))
+	}
+	return all
+}
+
 // agents builds the agents of a configuration in the order in which they are asked. It is the explicit list of the
 // kinds that there are. One that it does not know is an error: a run with fewer judges than were asked for is none.
 func agents(configured []config.Agent, p probe.Options) ([]validator.Agent, error) {

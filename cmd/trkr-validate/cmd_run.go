@@ -207,6 +207,7 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		Config: s.Config, ConfigRef: s.ref(root), ConfigNote: s.note,
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
 	}
+	req.Services = services(s.Validate.Services)
 	if req.Agents, err = agents(s.Validate.Agents, box.trials.options(s.Validate.Prove)); err != nil {
 		return stage.Request{}, during("config", err)
 	}

@@ -92,7 +92,7 @@ func (a *app) probeFolder(ctx context.Context, s settings, o probeOptions, c con
 		agent := probe.New(o.box.trials.options(v.Prove))
 		report, err = agent.Validate(ctx, box, validator.Task{
 			Contract: c, Assertions: c.Assertions, Path: append(dirs, installed.Path...), Programs: append(names, installed.Programs...),
-			Timeout: time.Until(deadline), Output: v.Limits.Output, Transcript: io.Discard, Reported: func(verdict.Reported) {}, Ran: func(validator.Ran) {},
+			Services: services(v.Services), Timeout: time.Until(deadline), Output: v.Limits.Output, Transcript: io.Discard, Reported: func(verdict.Reported) {}, Ran: func(validator.Ran) {},
 		})
 		// The subject may have ended the box on purpose: that is no fault of the environment.
 		if lost, ok := errors.AsType[*sandbox.LostError](err); ok && lost.Started && !lost.Engine {

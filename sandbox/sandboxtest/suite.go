@@ -61,6 +61,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) sandbox.Engine, traits Trait
 		"OutputLimit": s.outputLimit, "Deadline": s.deadline, "Cancel": s.cancel, "Leftovers": s.leftovers,
 		"Sessions": s.sessions, "Environment": s.environment, "Install": s.install, "Observe": s.observe, "LookPath": s.lookPath,
 		"Decoys": s.decoys, "Terminal": s.terminal, "TwoSessions": s.twoSessions, "Writers": s.writers, "Talk": s.talk, "Listen": s.listen,
+		"Services": s.services,
 	}
 	isolating := map[string]func(*testing.T, sandbox.Sandbox){
 		"Network": s.network, "Privileges": s.privileges, "ReadOnly": s.readOnly, "Attack": s.attack, "Host": s.host, "TmpLimit": s.tmpLimit,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/plain"
+	"github.com/trkr-dev/trkr-validate/internal/service"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -32,6 +33,18 @@ func (agent) Trust() validator.Trust { return validator.Inside }
 func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator.Task) (report verdict.Report, err error) {
 	if err := a.hidden(ctx, box, task, &report); err != nil || len(report.Diagnostics) > 0 {
 		return report, err
+	}
+	services, why, err := service.Start(ctx, box, task, "")
+	defer func() { err = errors.Join(err, services.Close()) }()
+	if err != nil {
+		return report, err
+	}
+	if why != "" {
+		for _, a := range task.Contract.Assertions {
+			report.Criteria = append(report.Criteria, verdict.Reported{ID: a.ID, Status: verdict.Blocked, Evidence: why})
+		}
+		report.Conclude()
+		return report, nil
 	}
 	path := strings.Join(append([]string{box.Info().Path}, task.Path...), ":")
 	s, err := box.Open(ctx, sandbox.SessionSpec{Role: sandbox.RoleAgent, Env: []string{"PATH=" + path}})

@@ -51,6 +51,7 @@ type artifact map[string][]byte
 type subject struct {
 	box        sandbox.Sandbox
 	manifest   []verdict.Entry
+	services   []validator.Service
 	transcript bytes.Buffer
 }
 
@@ -120,7 +121,7 @@ func (s *subject) ask(t testing.TB, agent validator.Agent, r install.Result, tex
 		}
 	}
 	report, err := agent.Validate(t.Context(), s.box, validator.Task{
-		Contract: c, Assertions: c.Assertions, Path: append([]string{sandbox.Artifact}, r.Path...), Programs: programs,
+		Contract: c, Assertions: c.Assertions, Path: append([]string{sandbox.Artifact}, r.Path...), Programs: programs, Services: s.services,
 		Timeout: 5 * time.Minute, Output: 1 << 20, Transcript: &s.transcript, Reported: func(verdict.Reported) {}, Ran: func(validator.Ran) {},
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/bound"
+	"github.com/trkr-dev/trkr-validate/internal/service"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -50,6 +51,18 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 	if t.decoy {
 		spec.Decoys, spec.DecoyExit = t.task.Programs, t.code
 	}
+	services, why, err := service.Start(ctx, t.box, t.task, t.id)
+	defer func() {
+		if closeErr := services.Close(); closeErr != nil && err == nil {
+			r, err = spoiled(ctx, r, closeErr)
+		}
+	}()
+	if err != nil {
+		return trouble(ctx, err)
+	}
+	if why != "" {
+		return result{status: verdict.Blocked, evidence: why}, nil
+	}
 	if t.inside, err = t.box.Open(ctx, spec); err != nil {
 		return trouble(ctx, err)
 	}
@@ -82,6 +95,9 @@ func (t *trial) run(ctx context.Context) (r result, err error) {
 	s, j, err := t.look(ctx)
 	if err != nil {
 		return trouble(ctx, err)
+	}
+	if gone := services.Ended(); gone != "" && j.status != verdict.Met {
+		j.why = gone + "; " + j.why
 	}
 	return result{
 		status: j.status, evidence: j.why, replaceable: replaceable(t.mine, t.task.Programs), leans: s.leans(t.tree), simple: s.simple,

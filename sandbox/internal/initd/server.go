@@ -237,7 +237,7 @@ func (s *server) identity(role sandbox.Role) (Identity, error) {
 		}
 		s.install = true
 		return Identity{UID: wire.InstallUID}, nil
-	case sandbox.RoleSubject, sandbox.RoleAgent:
+	case sandbox.RoleSubject, sandbox.RoleAgent, sandbox.RoleService:
 		if s.uid >= wire.LastUID {
 			return Identity{}, fmt.Errorf("all %d uids of the box have been used", wire.LastUID-wire.FirstUID+1)
 		}
