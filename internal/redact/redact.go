@@ -2,8 +2,6 @@
 package redact
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -17,42 +15,37 @@ const minSecret = 6
 
 // Redactor knows the secrets of one run. The zero value knows none. It is safe for concurrent use.
 type Redactor struct {
-	secrets []string // longest first
-	starts  [256]bool
+	forms  []form // longest first
+	starts [256]bool
 }
 
-// New makes a redactor. A value of fewer than six bytes is no secret. A secret is also found in its JSON spelling and
-// in base64, on one line, wherever it stands in what was encoded.
+// New makes a redactor. A value of fewer than six bytes is no secret. A secret is found as it is, with any of its bytes
+// spelled as a URL, JSON or this program's own logs spell them (%2F, +, \u002f, \x0a), and in base64 of both alphabets,
+// wherever it stands in what was encoded and broken into lines or not. Of a secret of several lines each line is one.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{}
-	for _, s := range secrets {
-		if len(s) < minSecret {
-			continue
+	add := func(f form) {
+		if slices.Contains(r.forms, f) {
+			return
 		}
-		quoted, _ := json.Marshal(s) // a string always marshals
-		for _, form := range append(encoded(s), s, string(quoted[1:len(quoted)-1])) {
-			if !slices.Contains(r.secrets, form) {
-				r.secrets = append(r.secrets, form)
-				r.starts[form[0]] = true
+		r.forms = append(r.forms, f)
+		for b := range 256 {
+			r.starts[b] = r.starts[b] || f.starts(byte(b))
+		}
+	}
+	for _, s := range secrets {
+		for _, part := range append(strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' }), s) {
+			if len(part) < minSecret {
+				continue
+			}
+			add(form{part, spelled})
+			for _, text := range encoded(part) {
+				add(form{text, wrapped})
 			}
 		}
 	}
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 	return r
-}
-
-// encoded are the parts of base64 texts that only a secret in what was encoded brings about: three, by how many bytes
-// stand before it in its group of three, in both alphabets.
-func encoded(secret string) (forms []string) {
-	for before := range 3 {
-		// The first and the last character hold bits of what stands beside the secret.
-		first := (8*before + 5) / 6
-		last := 8 * (before + len(secret)) / 6
-		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			forms = append(forms, e.EncodeToString([]byte("\x00\x00\x00"[:before] + secret))[first:last])
-		}
-	}
-	return forms
 }
 
 // String returns s without secrets.
@@ -68,7 +61,7 @@ func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &writer{r: r, w: 
 // scan replaces secrets in s. Unless final, it stops before an end of s that may be the beginning of a secret and
 // returns that end as held.
 func (r *Redactor) scan(s string, final bool) (out, held string) {
-	if len(r.secrets) == 0 {
+	if len(r.forms) == 0 {
 		return s, ""
 	}
 	var b strings.Builder
@@ -78,23 +71,23 @@ func (r *Redactor) scan(s string, final bool) (out, held string) {
 			i++
 			continue
 		}
-		rest, match := s[i:], ""
-		for _, secret := range r.secrets {
-			if !final && len(rest) < len(secret) && strings.HasPrefix(secret, rest) {
-				return b.String(), rest
+		length := 0
+		for _, f := range r.forms {
+			n, short := f.match(s[i:])
+			if short && !final {
+				return b.String(), s[i:]
 			}
-			if strings.HasPrefix(rest, secret) {
-				match = secret
+			if length = n; n > 0 {
 				break
 			}
 		}
-		if match == "" {
+		if length == 0 {
 			b.WriteByte(s[i])
 			i++
 			continue
 		}
 		b.WriteString(Mark)
-		i += len(match)
+		i += length
 	}
 	return b.String(), ""
 }
