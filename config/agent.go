@@ -55,6 +55,9 @@ func showAgent(a Agent) any {
 		return a.Kind
 	}
 	shown := map[string]any{a.Kind: a.Command}
+	if len(a.Env) > 0 {
+		shown["env"] = a.Env
+	}
 	if a.Trust != "" {
 		shown["trust"] = a.Trust
 	}
@@ -81,7 +84,7 @@ func readAgentObject(line int, o object) (Agent, []Problem) {
 			return Agent{}, []Problem{{Line: m.line, Key: "." + m.name, Text: fmt.Sprintf("agents of the kind %q are not in this version", m.name), Hint: agentHint}}
 		}
 	}
-	known := []string{"command", "trust"}
+	known := []string{"command", "env", "trust"}
 	agent := Agent{Kind: "command"}
 	var problems []Problem
 	at := func(m member, found ...Problem) {
@@ -105,6 +108,10 @@ func readAgentObject(line int, o object) (Agent, []Problem) {
 				at(m, Problem{Line: m.line, Text: "names no program", Hint: `write ["./judge.sh", "--strict"]`})
 			}
 			agent.Command = argv
+		case "env":
+			env, wrong := list(variable).read(m.value)
+			at(m, wrong...)
+			agent.Env = env
 		case "trust":
 			trust, wrong := oneOf("inside").read(m.value)
 			at(m, wrong...)

@@ -52,6 +52,7 @@ type Service struct {
 type Agent struct {
 	Kind    string   // "probe" or "command"
 	Command []string // of a command
+	Env     []string // NAME=value or NAME, for its process alone
 	Trust   string   // "inside" where the config accepts an inside agent's word
 }
 

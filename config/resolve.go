@@ -120,12 +120,14 @@ func (c Config) Digest() string {
 		switch k.Name {
 		case "issue.command", "validate.engine", "validate.limits.cpus", "validate.commit":
 		case "validate.env":
-			names := []string{}
-			for _, e := range c.Validate.Env {
-				name, _, _ := strings.Cut(e, "=")
-				names = append(names, name)
+			canonical[k.Name] = namesOf(c.Validate.Env)
+		case "validate.agent":
+			agents := slices.Clone(c.Validate.Agents)
+			for i := range agents {
+				agents[i].Env = namesOf(agents[i].Env)
 			}
-			canonical[k.Name] = names
+			c.Validate.Agents = agents
+			canonical[k.Name] = k.Value(c)
 		default:
 			canonical[k.Name] = k.Value(c)
 		}
@@ -136,4 +138,14 @@ func (c Config) Digest() string {
 	}
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// namesOf are the names of variables.
+func namesOf(env []string) []string {
+	names := []string{}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		names = append(names, name)
+	}
+	return names
 }

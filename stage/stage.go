@@ -47,6 +47,7 @@ type Request struct {
 	Agents       []validator.Agent
 	Services     []validator.Service // beside each check
 	Environ      []string            // the caller's environment
+	Secrets      []string            // values that stand in nothing that a run leaves, beside those that the build gets by name
 	ToolVersion  string
 
 	Sinks []event.Sink
@@ -195,7 +196,7 @@ func newRun(req Request) *run {
 	suffix := make([]byte, 3)
 	rand.Read(suffix) // never fails
 	id := fmt.Sprintf("%s-%s-%s", now.Format("20060102T150405"), req.Issue, hex.EncodeToString(suffix))
-	r := &run{req: req, redact: redact.New(passedThrough(req.Config.Validate.Env, req.Environ)...), events: &event.Stream{RunID: id, Issue: req.Issue}, log: req.Log.With().Str("issue", req.Issue).Str("run", id).Logger()}
+	r := &run{req: req, redact: redact.New(append(passedThrough(req.Config.Validate.Env, req.Environ), req.Secrets...)...), events: &event.Stream{RunID: id, Issue: req.Issue}, log: req.Log.With().Str("issue", req.Issue).Str("run", id).Logger()}
 	r.events.Add(logSink{r.log})
 	for _, s := range req.Sinks {
 		r.events.Add(s)

@@ -208,7 +208,7 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
 	}
 	req.Services = services(s.Validate.Services)
-	if req.Agents, err = agents(s.Validate.Agents, box.trials.options(s.Validate.Prove)); err != nil {
+	if req.Agents, req.Secrets, err = agents(s.Validate.Agents, req.Environ, box.trials.options(s.Validate.Prove)); err != nil {
 		return stage.Request{}, during("config", err)
 	}
 	if t.worktree != "" {

@@ -46,7 +46,7 @@ func (s *suite) services(t *testing.T, box sandbox.Sandbox) {
 	defer stop()
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		e, err := service.Run(ctx, sandbox.Command{Args: []string{program, "serve", address, "hello"}})
+		e, err := service.Run(ctx, sandbox.Command{Args: []string{program, "serve", address, "hello"}, Env: []string{"KEY=of-the-service"}})
 		if !errors.Is(err, context.Canceled) || e.Cause != sandbox.CauseKilled {
 			t.Errorf("the service: %s, %v", e, err)
 		}

@@ -11,16 +11,29 @@ import (
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/internal/plain"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/internal/service"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/validator"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
-// New makes an agent that runs argv in the box. argv must not be empty and is not expanded.
-func New(argv []string) validator.Agent { return agent{argv: slices.Clone(argv)} }
+// Options of the agent.
+type Options struct {
+	Argv    []string // must not be empty, and is not expanded
+	Env     []string // NAME=value, for the agent's process alone
+	Secrets []string // values that stand in no report and no transcript
+}
 
-type agent struct{ argv []string }
+// New makes an agent that runs a command in the box.
+func New(o Options) validator.Agent {
+	return agent{argv: slices.Clone(o.Argv), env: slices.Clone(o.Env), secrets: redact.New(o.Secrets...)}
+}
+
+type agent struct {
+	argv, env []string
+	secrets   *redact.Redactor
+}
 
 func (agent) Name() string           { return "command" }
 func (agent) Version() string        { return "1" }
@@ -63,14 +76,17 @@ func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator
 		report, err = verdict.ParseReport(response, task.Contract)
 		parsed <- err
 	}()
-	stdout := &answer{to: write, log: log.Stream("  out| ")}
-	stderr := log.Stream("  err| ")
+	answered := &answer{to: write, log: log.Stream("  out| ")}
+	said := log.Stream("  err| ")
+	// Secrets go before anything is cut, quoted or split into lines.
+	stdout, stderr := a.secrets.Writer(answered), a.secrets.Writer(said)
 	exit, err := s.Run(ctx, sandbox.Command{
-		Args: a.argv, Dir: sandbox.Root, Stdout: stdout, Stderr: stderr, Timeout: max(task.Timeout, time.Millisecond),
+		Args: a.argv, Dir: sandbox.Root, Env: a.env, Stdout: stdout, Stderr: stderr, Timeout: max(task.Timeout, time.Millisecond),
 	})
+	logErr = errors.Join(logErr, stdout.Close(), stderr.Close())
 	write.Close()
 	parseErr := <-parsed
-	logErr = errors.Join(logErr, stdout.log.Close(), stderr.Close(), log.Printf("  %s", exit))
+	logErr = errors.Join(logErr, answered.log.Close(), said.Close(), log.Printf("  %s", exit))
 	if err != nil {
 		return report, fmt.Errorf("running the agent: %w", err)
 	}
@@ -81,8 +97,8 @@ func (a agent) Validate(ctx context.Context, box sandbox.Sandbox, task validator
 		task.Ran(validator.Ran{Command: line, Exit: exit})
 	}
 	diagnose(&report, exit)
-	if stdout.n > task.Output {
-		report.Diagnose(verdict.AgentOutputLimit, fmt.Sprintf("the response has %d bytes, more than the %d that it may have", stdout.n, task.Output))
+	if answered.n > task.Output {
+		report.Diagnose(verdict.AgentOutputLimit, fmt.Sprintf("the response has %d bytes, more than the %d that it may have", answered.n, task.Output))
 	}
 	for _, r := range report.Criteria {
 		if task.Reported != nil {

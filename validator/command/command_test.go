@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 			task := task(&transcript)
 			var ran []validator.Ran
 			task.Ran = func(r validator.Ran) { ran = append(ran, r) }
-			report, err := New([]string{"judge", "-v"}).Validate(context.Background(), box, task)
+			report, err := New(Options{Argv: []string{"judge", "-v"}}).Validate(context.Background(), box, task)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,13 +97,40 @@ func TestLostBox(t *testing.T) {
 	lost := &sandbox.LostError{Cause: sandbox.CauseMemory}
 	box := &scriptbox.Box{OpenErr: lost}
 	var transcript strings.Builder
-	if _, err := New([]string{"judge"}).Validate(context.Background(), box, task(&transcript)); !errors.Is(err, lost) {
+	if _, err := New(Options{Argv: []string{"judge"}}).Validate(context.Background(), box, task(&transcript)); !errors.Is(err, lost) {
 		t.Errorf("Open: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	box = &scriptbox.Box{}
-	if _, err := New([]string{"judge"}).Validate(ctx, box, task(&transcript)); !errors.Is(err, context.Canceled) || !box.Sessions[0].Closed {
+	if _, err := New(Options{Argv: []string{"judge"}}).Validate(ctx, box, task(&transcript)); !errors.Is(err, context.Canceled) || !box.Sessions[0].Closed {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// The agent's variables go to its one command, and what they hold is gone before its words are cut or quoted, wherever a
+// write ends.
+func TestSecretsOfTheAgent(t *testing.T) {
+	const key = "sk-0123456789"
+	box := &scriptbox.Box{Path: "/usr/bin", Play: func(c *scriptbox.Call) sandbox.Exit {
+		for _, half := range []string{"CRITERION: pass — VAL-1: the key is sk-0123", "456789 and more\nCRITERION: pass — VAL-2: saw\nVERDICT: CLEAR\n"} {
+			c.Print(half)
+		}
+		c.Complain("sk-01234")
+		c.Complain("56789")
+		return scriptbox.Exit(0)
+	}}
+	var transcript strings.Builder
+	report, err := New(Options{Argv: []string{"judge"}, Env: []string{"KEY=" + key, "MODE=fast"}, Secrets: []string{key}}).
+		Validate(context.Background(), box, task(&transcript))
+	if err != nil || report.Criteria[0].Evidence != "the key is [REDACTED] and more" || len(report.Diagnostics) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := transcript.String(); strings.Contains(got, "sk-0") || !strings.Contains(got, "err| [REDACTED]") {
+		t.Errorf("transcript %q", got)
+	}
+	s := box.Sessions[len(box.Sessions)-1]
+	if !slices.Equal(s.Calls[0].Command.Env, []string{"KEY=" + key, "MODE=fast"}) || strings.Contains(strings.Join(s.Spec.Env, " "), key) {
+		t.Errorf("the command got %q, the session %q", s.Calls[0].Command.Env, s.Spec.Env)
 	}
 }

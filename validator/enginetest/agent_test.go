@@ -20,7 +20,7 @@ func TestArtifactDoesNotAnswerForTheAgent(t *testing.T) {
 		c := contract.Contract{Assertions: []contract.Assertion{{ID: "VAL-1", Text: "works"}}}
 		for shadow, argv := range map[string][]string{"sh": {"sh", "-c", honest}, "grep": {"sh", "-c", honest}, "judge": {"judge"}} {
 			s := start(t, e, artifact{shadow + "!": []byte(forged)})
-			report := s.ask(t, command.New(argv), install.Result{}, "works")
+			report := s.ask(t, command.New(command.Options{Argv: argv}), install.Result{}, "works")
 			j := verdict.Judge(c, []verdict.AgentReport{{Agent: "command", Report: report}})
 			if j.Outcome == verdict.Clear || len(report.Diagnostics) != 1 || !strings.Contains(report.Diagnostics[0].Detail, `"`+shadow+`"`) {
 				t.Errorf("an artifact called %s: outcome %s, %+v", shadow, j.Outcome, report)

@@ -436,7 +436,7 @@ echo "VERDICT: CLEAR"
 		var c contract.Contract
 		c.Assertions = []contract.Assertion{{ID: "VAL-1", Text: "works"}}
 		for script, want := range map[string]verdict.Outcome{judge: verdict.Clear, judge + "exit 3\n": verdict.Incomplete, judge + "kill -9 $$\n": verdict.Incomplete} {
-			agent := command.New([]string{"sh", "-c", script})
+			agent := command.New(command.Options{Argv: []string{"sh", "-c", script}})
 			report := s.ask(t, agent, install.Result{}, "works")
 			if j := verdict.Judge(c, []verdict.AgentReport{{Agent: "command", Report: report}}); j.Outcome != want {
 				t.Errorf("%s\n%+v", script, j)
@@ -447,7 +447,7 @@ echo "VERDICT: CLEAR"
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		report, err := command.New([]string{"sleep", "100"}).Validate(ctx, s.box, validator.Task{Contract: c, Timeout: 200 * time.Millisecond, Transcript: &s.transcript})
+		report, err := command.New(command.Options{Argv: []string{"sleep", "100"}}).Validate(ctx, s.box, validator.Task{Contract: c, Timeout: 200 * time.Millisecond, Transcript: &s.transcript})
 		late := func(d verdict.Diagnostic) bool { return d.Code == verdict.AgentDeadline }
 		if err != nil || !slices.ContainsFunc(report.Diagnostics, late) {
 			t.Errorf("%+v, %v", report, err)

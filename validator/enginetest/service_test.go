@@ -59,7 +59,7 @@ func TestServices(t *testing.T) {
 			})
 		}
 		t.Run("of an agent inside", func(t *testing.T) {
-			judge := command.New([]string{"python3", "-c", "print('CRITERION: pass — VAL-1: ', end='')\n" + request + "\nprint('VERDICT: CLEAR')"})
+			judge := command.New(command.Options{Argv: []string{"python3", "-c", "print('CRITERION: pass — VAL-1: ', end='')\n" + request + "\nprint('VERDICT: CLEAR')"}})
 			s.services = []validator.Service{web}
 			if report := s.ask(t, judge, install.Result{}, "works"); len(report.Criteria) != 1 || report.Criteria[0].Evidence != "got 200" {
 				t.Errorf("%+v", report)
