@@ -22,7 +22,7 @@ const (
 
 // lost tells why the box went: asked after its stream broke or its init fell silent.
 func (b *box) lost(ctx context.Context) *sandbox.LostError {
-	ctx, cancel := context.WithTimeout(ctx, infoLimit)
+	ctx, cancel := context.WithTimeout(ctx, lostLimit)
 	defer cancel()
 	patience := time.Now().Add(lostPatience)
 	for {

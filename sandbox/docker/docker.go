@@ -38,9 +38,13 @@ const (
 	infoLimit   = 10 * time.Second
 	callLimit   = time.Minute     // making, starting or importing on a slow disk
 	endLimit    = 3 * time.Second // for an init to end by itself
-	removeLimit = 20 * time.Second
 	pullSilence = time.Minute     // a pull that reports nothing for so long
 	loadSilence = 5 * time.Minute // a daemon that lays a large layer down on a slow disk says nothing meanwhile
+)
+
+var (
+	removeLimit = 20 * time.Second
+	lostLimit   = 5 * time.Second // for why a box went; whoever asks waits for 10
 )
 
 // New gives the engine. It does nothing yet: the daemon is looked for when it is first needed, and again after it

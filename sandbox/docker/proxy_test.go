@@ -20,8 +20,10 @@ type proxy struct {
 	daemon   string
 
 	mu   sync.Mutex
-	lose string // the answers to requests whose path ends so are lost
-	hang string // requests whose path ends so are not answered, and not handed on
+	lose string        // the answers to requests whose path ends so are lost
+	hang string        // requests whose path ends so are not answered, and not handed on
+	once bool          // the next answer that is lost is the last
+	ice  chan struct{} // closed to end a freeze: until then nothing passes
 	open []net.Conn
 	work sync.WaitGroup
 }
@@ -59,6 +61,7 @@ func misbehaving(t *testing.T) (*engine, *proxy) {
 
 // cut ends the proxy and all that goes through it.
 func (p *proxy) cut() {
+	p.freeze(false)
 	p.mu.Lock()
 	if p.listener != nil {
 		p.listener.Close()
@@ -90,6 +93,7 @@ func (p *proxy) serve(c net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := up.Read(buf)
+			p.thaw()
 			if _, lost := losing.Load("now"); lost || err != nil {
 				return
 			}
@@ -101,6 +105,7 @@ func (p *proxy) serve(c net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := c.Read(buf)
+		p.thaw()
 		if err != nil {
 			if u, ok := up.(*net.UnixConn); ok && errors.Is(err, io.EOF) {
 				_ = u.CloseWrite()
@@ -114,6 +119,9 @@ func (p *proxy) serve(c net.Conn) {
 			path, _, _ := strings.Cut(words[1], "?")
 			p.mu.Lock()
 			lose, hang := p.lose, p.hang
+			if p.once && lose != "" && strings.HasSuffix(path, lose) {
+				p.lose = ""
+			}
 			p.mu.Unlock()
 			if lose != "" && strings.HasSuffix(path, lose) {
 				losing.Store("now", true)
@@ -128,6 +136,38 @@ func (p *proxy) serve(c net.Conn) {
 	}
 	up.Close()
 	<-done
+}
+
+// thaw waits until nothing is frozen.
+func (p *proxy) thaw() {
+	p.mu.Lock()
+	ice := p.ice
+	p.mu.Unlock()
+	if ice != nil {
+		<-ice
+	}
+}
+
+// freeze lets nothing pass until it is called again.
+func (p *proxy) freeze(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if on {
+		p.ice = make(chan struct{})
+	} else if p.ice != nil {
+		close(p.ice)
+		p.ice = nil
+	}
+}
+
+// drop ends what goes through the proxy and takes new connections: a daemon that has started again.
+func (p *proxy) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.open {
+		c.Close()
+	}
+	p.open = nil
 }
 
 func (p *proxy) set(lose, hang string) {
