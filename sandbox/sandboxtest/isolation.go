@@ -210,11 +210,18 @@ func (s *suite) pidsLimit(t *testing.T) {
 	}
 }
 
-// memoryLimit takes the loss of the box for an answer: some engines can end only all of it.
+// memoryLimit has the command itself meet the limit, and a child of it whose parent lives on and ends well.
 func (s *suite) memoryLimit(t *testing.T) {
+	for name, words := range map[string][]string{"itself": {"alloc", "512"}, "a child": {"parent", "alloc", "512"}} {
+		t.Run(name, func(t *testing.T) { s.memoryOf(t, words) })
+	}
+}
+
+// memoryOf takes the loss of the box for an answer: some engines can end only all of it.
+func (s *suite) memoryOf(t *testing.T, words []string) {
 	box := s.start(t, Limits)
 	se := open(t, box, sandbox.SessionSpec{})
-	e, err := se.Run(timeout(t), sandbox.Command{Args: []string{program, "alloc", "512"}})
+	e, err := se.Run(timeout(t), sandbox.Command{Args: append([]string{program}, words...)})
 	if lost, ok := errors.AsType[*sandbox.LostError](err); ok {
 		if lost.Cause != sandbox.CauseMemory || lost.Engine {
 			t.Errorf("%+v", lost)

@@ -48,6 +48,12 @@ func num(s string) int {
 	return n
 }
 
+func itself() string {
+	self, err := os.Executable()
+	check(err)
+	return self
+}
+
 var verbs = map[string]func([]string){
 	"exit":  func(a []string) { os.Exit(num(a[0])) },
 	"words": func(a []string) { fmt.Printf("%q\n", a) },
@@ -93,6 +99,9 @@ var verbs = map[string]func([]string){
 		}()
 		n, err := io.Copy(io.Discard, c)
 		fmt.Println(n, err)
+	},
+	"parent": func(a []string) { // runs itself with the words, and ends well whatever became of that
+		exec.Command(itself(), a...).Run()
 	},
 	"others": func([]string) { // reads and ends all that is not its own
 		all, err := filepath.Glob("/proc/[0-9]*")
