@@ -100,6 +100,9 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	var requests []stage.Request
 	for i, issue := range issues {
 		request, err := a.request(cmd, o.box, o.ticket, o.issueBody, issue)
+		if err == nil {
+			err = judges(&request, o.box.trials)
+		}
 		if _, only := errors.AsType[*issueError](err); only {
 			results[i].Result = unstarted(issue, err)
 			continue
@@ -207,10 +210,6 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		Config: s.Config, ConfigRef: s.ref(root), ConfigNote: s.note,
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
 	}
-	req.Services = services(s.Validate.Services)
-	if req.Agents, req.Secrets, err = agents(s.Validate.Agents, req.Environ, box.trials.options(s.Validate.Prove)); err != nil {
-		return stage.Request{}, during("config", err)
-	}
 	if t.worktree != "" {
 		req.Worktree = a.path(t.worktree)
 	}
@@ -223,6 +222,16 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		return stage.Request{}, during("start", err)
 	}
 	return req, nil
+}
+
+// judges adds who judges, and with what.
+func judges(req *stage.Request, trials trialOptions) (err error) {
+	v := req.Config.Validate
+	req.Services = services(v.Services)
+	if req.Agents, req.Secrets, err = agents(v.Agents, req.Environ, trials.options(v.Prove)); err != nil {
+		return during("config", err)
+	}
+	return nil
 }
 
 // chosen is an engine, and why it is this one.

@@ -89,7 +89,7 @@ func (e nsEngine) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	box, err := shim.Connect(ctx, &pair{r, in}, shim.Box{
 		Info: sandbox.Info{Engine: "namespaces", Path: "/usr/local/bin:/usr/bin:/bin", Limits: map[string]string{
-			"memory": "unavailable", "cpus": "unavailable", "pids": "enforced", "tmp": "enforced", "output": "enforced",
+			"memory": "unavailable", "cpus": "unavailable", "pids": fmt.Sprintf("%d enforced", spec.Limits.Pids), "tmp": "enforced", "output": "enforced",
 		}}, Spec: spec, Close: end,
 	})
 	if err != nil {
