@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trkr-dev/trkr-validate/internal/carry"
 )
 
 const (
@@ -68,8 +70,13 @@ func lock(ctx context.Context, path string, how int) (*os.File, error) {
 	}
 }
 
-// Sweep removes the images that nothing uses, and returns their names. With dryRun it only names them.
+// Sweep removes the images and the caches of builds that nothing uses, and returns their names. With dryRun it only
+// names them.
 func (s *Store) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
+	return s.sweep(ctx, "", dryRun)
+}
+
+func (s *Store) sweep(ctx context.Context, prefix string, dryRun bool) ([]string, error) {
 	if _, err := os.Lstat(s.folder()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -85,7 +92,7 @@ func (s *Store) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	var failed []error
 	for _, e := range entries {
 		key, ok := strings.CutSuffix(e.Name(), lockSuffix)
-		if !ok || ctx.Err() != nil {
+		if !ok || !strings.HasPrefix(key, prefix) || ctx.Err() != nil {
 			continue
 		}
 		held, err := tryLock(filepath.Join(dir, e.Name()), unix.LOCK_EX)
@@ -115,7 +122,7 @@ func (s *Store) remove(dir, key string) error {
 		return err
 	}
 	for _, name := range []string{at + oldSuffix, at + newSuffix} {
-		if err := os.RemoveAll(name); err != nil {
+		if err := carry.RemoveAll(name); err != nil {
 			return err
 		}
 	}

@@ -27,22 +27,17 @@ const (
 	leastPids = 64
 )
 
-// bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. program is the host's path of
-// the init.
-func bundle(dir string, spec sandbox.Spec, u *userland, program string, args []string, spoil func(*specs.Spec)) error {
+// bundle lays the OCI bundle of a box down in dir: its root filesystem and config.json. shown is what is mounted beside
+// what every box has, and more what the init may do beside what every init may.
+func bundle(dir string, limits sandbox.Limits, u *userland, shown []specs.Mount, args []string, spoil func(*specs.Spec), more ...string) error {
 	root, err := u.lay(dir)
 	if err != nil {
 		return stateError(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, memoryFile), []byte(strconv.FormatInt(spec.Limits.Memory, 10)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, memoryFile), []byte(strconv.FormatInt(limits.Memory, 10)), 0o600); err != nil {
 		return stateError(err)
 	}
-	input, err := asText(spec.Input, filepath.Join(dir, inputLink))
-	if err != nil {
-		return stateError(err)
-	}
-	spec.Input = input
-	described := ociSpec(spec, u, root, program, args)
+	described := ociSpec(limits, u, root, shown, args, more)
 	if spoil != nil {
 		spoil(described)
 	}
@@ -66,9 +61,9 @@ func asText(path, link string) (string, error) {
 
 // ociSpec describes the box to gVisor. The init is uid 0 of the box with the rights it needs to start commands under
 // other uids, to end them, and to take every right away from what it starts.
-func ociSpec(spec sandbox.Spec, u *userland, root, program string, args []string) *specs.Spec {
-	caps := []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}
-	nproc := uint64(max(spec.Limits.Pids, leastPids))
+func ociSpec(limits sandbox.Limits, u *userland, root string, shown []specs.Mount, args, more []string) *specs.Spec {
+	caps := append([]string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}, more...)
+	nproc := uint64(max(limits.Pids, leastPids))
 	return &specs.Spec{
 		Version: "1.2.0",
 		Root:    &specs.Root{Path: root, Readonly: true},
@@ -87,26 +82,31 @@ func ociSpec(spec sandbox.Spec, u *userland, root, program string, args []string
 			},
 		},
 		Hostname: "validate",
-		Mounts:   mounts(spec, u.host.Binds, program),
+		Mounts:   append(mounts(limits, u.host.Binds), shown...),
 		Linux:    &specs.Linux{},
 	}
 }
 
-func mounts(spec sandbox.Spec, binds []images.Bind, program string) []specs.Mount {
-	tmp := size(spec.Limits.Tmp)
+func mounts(limits sandbox.Limits, binds []images.Bind) []specs.Mount {
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
-		tmpfs("/tmp", "mode=1777", tmp),
-		tmpfs(sandbox.Work, "mode=1777", tmp),
-		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", shim.InstallUID), fmt.Sprintf("gid=%d", shim.InstallUID), tmp),
-		tmpfs("/dev/shm", "mode=1777", size(min(spec.Limits.Tmp, shmSize))),
+		tmpfs("/tmp", "mode=1777", size(limits.Tmp)),
+		tmpfs("/dev/shm", "mode=1777", size(min(limits.Tmp, shmSize))),
 	}
 	for _, b := range binds {
-		list = append(list, bind(b.Source, b.Target, "rbind"))
+		list = append(list, bind(b.Source, b.Target, "rbind", "ro"))
 	}
-	return append(list,
-		bind(spec.Input, sandbox.Root, "bind"),
-		bind(program, sandbox.Init, "bind"))
+	return list
+}
+
+// boxMounts are what a box of an artifact has of its own. input is the host's path of its inputs, program of its init.
+func boxMounts(limits sandbox.Limits, input, program string) []specs.Mount {
+	return []specs.Mount{
+		tmpfs(sandbox.Work, "mode=1777", size(limits.Tmp)),
+		tmpfs(sandbox.Prefix, "mode=0755", fmt.Sprintf("uid=%d", shim.InstallUID), fmt.Sprintf("gid=%d", shim.InstallUID), size(limits.Tmp)),
+		bind(input, sandbox.Root, "bind", "ro"),
+		bind(program, sandbox.Init, "bind", "ro"),
+	}
 }
 
 func size(bytes int64) string { return "size=" + strconv.FormatInt(bytes, 10) }
@@ -115,8 +115,8 @@ func tmpfs(at string, data ...string) specs.Mount {
 	return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: append([]string{"nosuid", "nodev"}, data...)}
 }
 
-// bind shows a host path read-only. Those of the system are recursive: in a user namespace the kernel refuses to bind
-// a directory without the file systems that are mounted in it.
-func bind(source, at, kind string) specs.Mount {
-	return specs.Mount{Destination: at, Type: "bind", Source: source, Options: []string{kind, "ro", "nosuid", "nodev"}}
+// bind shows a host path. Those of the system are recursive: in a user namespace the kernel refuses to bind a directory
+// without the file systems that are mounted in it.
+func bind(source, at, kind, access string) specs.Mount {
+	return specs.Mount{Destination: at, Type: "bind", Source: source, Options: []string{kind, access, "nosuid", "nodev"}}
 }

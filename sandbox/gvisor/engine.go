@@ -82,7 +82,11 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	if err := bundle(dir, spec, u, program, []string{sandbox.Init, shim.Arg}, e.spoil); err != nil {
+	input, err := asText(spec.Input, filepath.Join(dir, inputLink))
+	if err != nil {
+		return nil, stateError(err)
+	}
+	if err := bundle(dir, spec.Limits, u, boxMounts(spec.Limits, input, program), []string{sandbox.Init, shim.Arg}, e.spoil); err != nil {
 		return nil, err
 	}
 	cpus, cpuText, err := chooseCPUs(spec.Limits.CPUs)

@@ -15,8 +15,14 @@ import (
 )
 
 // Sweep implements sandbox.Engine. A box whose program was killed has no process left (see start): what it leaves is
-// its folder.
+// its folder, and where it was a build's the copy that it worked on.
 func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
+	boxes, err := e.sweepBoxes(ctx, dryRun)
+	builds, berr := e.images.SweepScratch(ctx, dryRun)
+	return append(boxes, builds...), errors.Join(err, berr)
+}
+
+func (e *engine) sweepBoxes(ctx context.Context, dryRun bool) ([]string, error) {
 	if _, err := os.Lstat(e.stateDir()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -21,7 +21,12 @@ const threads = 24 // made before the first command: at the limit of pids no mor
 // Dispatch is shim.Dispatch.
 func Dispatch() {
 	if len(os.Args) > 1 && os.Args[1] == wire.Arg {
-		if len(os.Args) > 2 {
+		switch {
+		case len(os.Args) > 2 && os.Args[2] == wire.HelperBuild:
+			os.Exit(buildMain(os.Args[3:]))
+		case len(os.Args) > 2 && os.Args[2] == wire.HelperShut:
+			os.Exit(shutMain(os.Args[3:]))
+		case len(os.Args) > 2:
 			os.Exit(helperMain(os.Args[2]))
 		}
 		os.Exit(initMain())

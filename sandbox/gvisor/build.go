@@ -1,0 +1,288 @@
+//go:build linux && (amd64 || arm64)
+
+package gvisor
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/trkr-dev/trkr-validate/internal/carry"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
+	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
+	"github.com/trkr-dev/trkr-validate/sandbox/shim"
+)
+
+const (
+	buildSlack = 30 * time.Second // beyond its own limit, after which a build's supervisor counts as lost
+	orderFile  = "order.json"
+	resultFile = "result.json"
+	outDir     = "out"         // of both, beside what the build writes to
+	mapsRoot   = "CAP_SETFCAP" // what it takes to show uid 0 as another one in a user namespace
+)
+
+// RunBuild implements sandbox.Builder. The build works on a folder of its own, which is shown to its box and which
+// nobody else looks at meanwhile.
+func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.Built, err error) {
+	rootless, err := e.host.check()
+	if err != nil {
+		return sandbox.Built{}, err
+	}
+	cache, err := e.images.Cache(ctx, b.Cache)
+	if err != nil {
+		return sandbox.Built{}, err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	scratch, err := e.images.Scratch(ctx)
+	if err != nil {
+		return sandbox.Built{}, err
+	}
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	work, err := layWork(ctx, scratch.Dir, b)
+	if err != nil {
+		return sandbox.Built{}, err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	if built, err = e.buildBox(ctx, b, work, scratch.Dir, cache.Dir, rootless); err != nil {
+		return built, err
+	}
+	if built.Exit.Code != 0 || built.Exit.Cause != "" {
+		return built, nil
+	}
+	return built, giveTree(ctx, work, b.Take)
+}
+
+// layWork makes what is to be /work: the tree, the order, and empty folders.
+func layWork(ctx context.Context, dir string, b sandbox.Build) (*os.Root, error) {
+	top := filepath.Join(dir, filepath.Base(sandbox.BuildTop))
+	if err := os.Mkdir(top, 0o755); err != nil {
+		return nil, stateError(err)
+	}
+	work, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, stateError(err)
+	}
+	if err := fillWork(ctx, work, b); err != nil {
+		return nil, errors.Join(err, work.Close())
+	}
+	return work, nil
+}
+
+func fillWork(ctx context.Context, work *os.Root, b sandbox.Build) error {
+	for _, at := range []string{sandbox.BuildTree, sandbox.BuildHome, sandbox.BuildTmp, sandbox.BuildCache, sandbox.BuildOut} {
+		if err := work.Mkdir(filepath.Base(at), 0o755); err != nil {
+			return stateError(err)
+		}
+	}
+	o := wire.OrderOf(b)
+	o.Result, o.Lifeline = filepath.Join(sandbox.BuildOut, resultFile), true
+	order, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("describing the build: %w", err)
+	}
+	if err := work.WriteFile(filepath.Join(filepath.Base(sandbox.BuildOut), orderFile), order, 0o600); err != nil {
+		return stateError(err)
+	}
+	src, err := work.OpenRoot(filepath.Base(sandbox.BuildTree))
+	if err != nil {
+		return stateError(err)
+	}
+	defer src.Close()
+	read, write := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		w := tar.NewWriter(write)
+		err := b.Tree(ctx, w, "")
+		if err == nil {
+			err = w.Close()
+		}
+		sent <- err
+		_ = write.CloseWithError(err) // a pipe's never fails
+	}()
+	err = carry.Unpack(ctx, tar.NewReader(read), src)
+	_, _ = io.Copy(io.Discard, read) // a tar's end
+	_ = read.Close()
+	if wrong := <-sent; wrong != nil {
+		return wrong
+	}
+	if err != nil && ctx.Err() == nil {
+		err = stateError(err)
+	}
+	return err
+}
+
+// buildBox runs the build in a box. What becomes of it stands in the order's result.
+func (e *engine) buildBox(ctx context.Context, build sandbox.Build, work *os.Root, scratch, cache string, rootless bool) (built sandbox.Built, err error) {
+	u, err := e.userland(ctx, sandbox.Spec{Image: build.Image, ImageDir: build.ImageDir})
+	if err != nil {
+		return built, err
+	}
+	dir, err := e.newBoxDir(build.RunID)
+	if err != nil {
+		return built, errors.Join(err, u.close())
+	}
+	b := &box{dir: dir, userland: u, removed: e.tidy}
+	defer func() { err = errors.Join(err, b.close()) }()
+	program, err := ownProgram(dir)
+	if err != nil {
+		return built, err
+	}
+	shown, err := buildMounts(dir, scratch, cache, program)
+	if err != nil {
+		return built, stateError(err)
+	}
+	limits := build.Limits
+	limits.Pids += leastPids // the supervisor's threads have the same uid
+	order := filepath.Join(sandbox.BuildOut, orderFile)
+	if err := bundle(dir, limits, u, shown, []string{sandbox.Init, shim.Arg, wire.HelperBuild, order}, nil, mapsRoot); err != nil {
+		return built, err
+	}
+	cpus, cpuText, err := chooseCPUs(limits.CPUs)
+	if err != nil {
+		return built, err
+	}
+	if b.process, err = startProcess(dir, filepath.Base(dir), rootless, cpus); err != nil {
+		return built, startError(err, "")
+	}
+	if err := b.await(ctx, e.startLimit, build.Limits.Memory); err != nil {
+		return built, err
+	}
+	if built, err = b.follow(ctx, build, work); err != nil {
+		return built, err
+	}
+	built.Info = sandbox.Info{
+		Engine: Name, EngineVersion: version(), Image: build.Image, ImageDigest: u.digest, Userland: u.name, Path: u.path,
+		Limits: limitTexts(build.Limits, cpuText),
+	}
+	return built, nil
+}
+
+func buildMounts(dir, work, cache, program string) ([]specs.Mount, error) {
+	work, err := asText(work, filepath.Join(dir, inputLink))
+	if err != nil {
+		return nil, err
+	}
+	if cache, err = asText(cache, filepath.Join(dir, "cache")); err != nil {
+		return nil, err
+	}
+	return []specs.Mount{bind(work, sandbox.Work, "bind", "rw"), bind(cache, sandbox.BuildCache, "bind", "rw"), bind(program, sandbox.Init, "bind", "ro")}, nil
+}
+
+// await waits for the supervisor of a build, puts the limit of memory in force and lets it begin.
+func (b *box) await(ctx context.Context, limit time.Duration, memory int64) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errStuck)
+	defer cancel()
+	said := make(chan error, 1)
+	go func() {
+		first := make([]byte, 1)
+		_, err := io.ReadFull(b.process, first)
+		if err == nil && string(first) != wire.BuildReady {
+			err = fmt.Errorf("the supervisor of the build said %q", first)
+		}
+		said <- err
+	}()
+	select {
+	case err := <-said:
+		if err != nil {
+			lost := b.lost(ctx)
+			return b.startFailed(ctx, lost)
+		}
+	case <-ctx.Done():
+		return b.startFailed(ctx, context.Cause(ctx))
+	}
+	if err := b.limitMemory(memory); err != nil {
+		return fault.Env("engine_start_failed", err)
+	}
+	if _, err := b.process.Write([]byte{'\n'}); err != nil {
+		return b.startFailed(ctx, b.lost(ctx))
+	}
+	return nil
+}
+
+// follow passes the output on until the box has ended, and reads what became of the build.
+func (b *box) follow(ctx context.Context, build sandbox.Build, work *os.Root) (sandbox.Built, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, build.Timeout+buildSlack, errStuck)
+	defer cancel()
+	passed := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(build.Log, b.process.stdout)
+		if err != nil {
+			_, _ = io.Copy(io.Discard, b.process.stdout) // the build goes on to its end
+		}
+		passed <- err
+	}()
+	var err error
+	select {
+	case err = <-passed:
+	case <-ctx.Done():
+		b.process.kill()
+		<-passed
+	}
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStuck):
+		return sandbox.Built{}, context.Cause(ctx)
+	case ctx.Err() != nil:
+		return sandbox.Built{Exit: sandbox.Exit{Code: -1, Cause: sandbox.CauseDeadline, Detail: "and did not obey its supervisor", Elapsed: build.Timeout}}, nil
+	case err != nil:
+		return sandbox.Built{}, fmt.Errorf("writing the build's output: %w", err)
+	}
+	lost := b.lost(ctx)
+	built, err := readResult(work)
+	if err != nil || b.process.err != nil || lost.Cause == sandbox.CauseMemory {
+		return sandbox.Built{Exit: sandbox.Exit{Code: -1, Cause: lost.Cause, Detail: lost.Detail}}, nil
+	}
+	return built, nil
+}
+
+// readResult reads the result, and nothing else that the build may have put there.
+func readResult(work *os.Root) (sandbox.Built, error) {
+	f, err := work.OpenFile(filepath.Join(filepath.Base(sandbox.BuildOut), resultFile), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return sandbox.Built{}, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return sandbox.Built{}, errors.Join(errors.New("the result is no file"), err)
+	}
+	return wire.ReadBuilt(f)
+}
+
+// giveTree hands the tree over.
+func giveTree(ctx context.Context, work *os.Root, take func(context.Context, io.Reader) error) error {
+	src, err := work.OpenRoot(filepath.Base(sandbox.BuildTree))
+	if err != nil { // the build took it away
+		return take(ctx, strings.NewReader(""))
+	}
+	defer src.Close()
+	read, write := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		w := tar.NewWriter(write)
+		err := carry.Packing{Ours: true}.Pack(ctx, src, w)
+		if err == nil {
+			err = w.Close()
+		}
+		packed <- err
+		_ = write.CloseWithError(err)
+	}()
+	err = take(ctx, read)
+	_ = read.CloseWithError(errTaken)
+	if wrong := <-packed; wrong != nil && !errors.Is(wrong, errTaken) {
+		return stateError(wrong)
+	}
+	return err
+}
+
+// errTaken ends the packing of a tree of which enough was taken.
+var errTaken = errors.New("enough was taken")
