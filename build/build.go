@@ -1,5 +1,5 @@
-// Package build runs validate.build on the host. The command is not trusted: it sees an environment of chosen names
-// only, has a time limit, and nothing of it is left when Run returns.
+// Package build runs validate.build, on the host or in a container. The command is not trusted: it sees an environment of
+// chosen names only, has a time limit, and nothing of it is left when Run returns.
 package build
 
 import (
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/proc"
 	"github.com/trkr-dev/trkr-validate/internal/redact"
@@ -31,16 +30,13 @@ type Request struct {
 // Result of a build that ended with exit code 0.
 type Result struct {
 	Elapsed   time.Duration
-	Leftovers []string // names of processes that the build left running; they were killed
-	Tail      string   // the last lines of the output, without secrets
+	Leftovers []string      // names of processes that the build left running; they were killed
+	Tail      string        // the last lines of the output, without secrets
+	Changed   []string      // tracked files that a build in a container changed there; the worktree's are as they were
+	Where     verdict.Build // for the record
 }
 
-const (
-	tailBytes = 16 << 10 // kept of the output
-	tailLines = 30       // shown
-)
-
-// Run builds. What the ticket is to blame for is a *verdict.Refusal: build_missing, build_failed, build_timeout. A Log
+// Run builds on the host. What the ticket is to blame for is a *verdict.Refusal: build_missing, build_failed, build_timeout. A Log
 // that cannot be written is the environment's fault; the build went on to its end all the same. When ctx ends the
 // build, its error is returned.
 //
@@ -49,18 +45,16 @@ func Run(ctx context.Context, r Request) (Result, error) {
 	if strings.TrimSpace(r.Command) == "" {
 		return Result{}, Missing(r.Dir)
 	}
-	if r.Secrets == nil {
-		r.Secrets = redact.New()
-	}
-	tail := bound.NewBuffer(0, tailBytes)
-	open := r.Secrets.Writer(tail)
-	var log io.Writer = open
+	last := newTail(r.Secrets)
+	var log io.Writer = last
 	if r.Log != nil {
-		log = io.MultiWriter(open, r.Log)
+		log = io.MultiWriter(last, r.Log)
 	}
 	ended, err := proc.Run(ctx, proc.Command{Script: r.Command, Dir: r.Dir, Env: r.Env, Output: log, Timeout: r.Timeout})
-	_ = open.Close() // a buffer takes everything
-	res := Result{Elapsed: ended.Elapsed, Leftovers: ended.Leftovers, Tail: lastLines(tail.Tail(), tailLines)}
+	res := Result{
+		Elapsed: ended.Elapsed, Leftovers: ended.Leftovers, Tail: last.end(),
+		Where: verdict.Build{Where: "host", MS: ended.Elapsed.Milliseconds()},
+	}
 	took := ended.Elapsed.Round(time.Millisecond)
 	switch {
 	case errors.Is(err, proc.ErrSupervision):
@@ -72,9 +66,7 @@ func Run(ctx context.Context, r Request) (Result, error) {
 	case err != nil:
 		return res, fault.Envf("build_unrunnable", []string{"see that the disk has room and that the worktree can be entered"}, "running validate.build: %w", err)
 	case ended.TimedOut:
-		return res, refuse(verdict.BuildTimeout, res.Tail, []string{
-			`raise "build_timeout" under "validate" if the build needs more time`,
-		}, "validate.build was still running after %s and was stopped", r.Timeout)
+		return res, refuse(verdict.BuildTimeout, res.Tail, timeoutHints(), "validate.build was still running after %s and was stopped", r.Timeout)
 	case ended.Signal != "":
 		return res, refuse(verdict.BuildFailed, res.Tail, codeHints(r.Command, -1), "validate.build was ended by a signal (%s) after %s", ended.Signal, took)
 	case ended.Code != 0:
@@ -91,6 +83,10 @@ func refuse(reason verdict.Reason, tail string, hints []string, format string, a
 		detail += "; the last it printed:\n" + tail
 	}
 	return &verdict.Refusal{Reason: reason, Detail: detail, Hints: hints}
+}
+
+func timeoutHints() []string {
+	return []string{`raise "build_timeout" under "validate" if the build needs more time`}
 }
 
 // codeHints tells what an exit code means that is not the build's own, and how to see the build fail.

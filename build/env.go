@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
 // passed are the names of the caller's variables that every build sees: what programs need to find their files, to
@@ -31,12 +32,36 @@ func passes(name string) bool {
 	return isGo && own != "AUTH" && !strings.HasPrefix(own, "OGLE") && !strings.Contains(own, "_")
 }
 
-// Environment is the whole environment of a build: the caller's variables of a fixed list, then extra (NAME=value, or
-// NAME to take the caller's), then TRKR_ISSUE, TRKR_BRANCH and TRKR_COMMIT, which nothing overrides. Sorted. An extra
-// that names a variable the caller does not have, a GIT_ variable, or nothing is a fault.Usage error.
+// pathsOfGo are the variables of Go that name files of this machine.
+var pathsOfGo = map[string]bool{
+	"GOROOT": true, "GOPATH": true, "GOBIN": true, "GOCACHE": true, "GOMODCACHE": true, "GOTMPDIR": true, "GOENV": true, "GOWORK": true, "GOTOOLDIR": true, "GOCACHEPROG": true,
+}
+
+// passesInto reports whether a build in a container sees a variable of the caller without being asked: where this
+// machine's files are does not concern it, and there is no network.
+func passesInto(name string) bool {
+	return name == "CI" || name == "npm_config_registry" || strings.HasPrefix(name, "GO") && passes(name) && !pathsOfGo[name]
+}
+
+// Environment is the whole environment of a build on the host: the caller's variables of a fixed list, then extra
+// (NAME=value, or NAME to take the caller's), then TRKR_ISSUE, TRKR_BRANCH and TRKR_COMMIT, which nothing overrides.
+// Sorted. An extra that names a variable the caller does not have, a GIT_ variable, or nothing is a fault.Usage error.
 func Environment(caller, extra []string, issue, branch, commit string) ([]string, error) {
+	return environment(map[string]string{}, passes, caller, extra, issue, branch, commit)
+}
+
+// ContainerEnvironment is that of a build in a container: its own folders and names, fewer variables of the caller, and
+// the rest as with Environment. PATH is the image's, unless extra has one.
+func ContainerEnvironment(caller, extra []string, issue, branch, commit string) ([]string, error) {
+	own := map[string]string{
+		"HOME": sandbox.BuildHome, "TMPDIR": sandbox.BuildTmp, "USER": "build", "LOGNAME": "build", "SHELL": "/bin/sh", "LANG": "C.UTF-8",
+		"XDG_CACHE_HOME": sandbox.BuildCache, "GOMODCACHE": sandbox.BuildCache + "/go-mod", "CARGO_HOME": sandbox.BuildCache + "/cargo", "npm_config_cache": sandbox.BuildCache + "/npm",
+	}
+	return environment(own, passesInto, caller, extra, issue, branch, commit)
+}
+
+func environment(env map[string]string, passes func(string) bool, caller, extra []string, issue, branch, commit string) ([]string, error) {
 	has := map[string]string{}
-	env := map[string]string{}
 	for _, v := range caller {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {

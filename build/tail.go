@@ -1,11 +1,41 @@
 package build
 
 import (
+	"io"
 	"strings"
 	"unicode"
 
+	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/pattern"
+	"github.com/trkr-dev/trkr-validate/internal/redact"
 )
+
+const (
+	tailBytes = 16 << 10 // kept of the output
+	tailLines = 30       // shown
+)
+
+// tail keeps the end of some output, without secrets.
+type tail struct {
+	kept *bound.Buffer
+	open io.WriteCloser
+}
+
+func newTail(secrets *redact.Redactor) *tail {
+	if secrets == nil {
+		secrets = redact.New()
+	}
+	kept := bound.NewBuffer(0, tailBytes)
+	return &tail{kept, secrets.Writer(kept)}
+}
+
+func (t *tail) Write(p []byte) (int, error) { return t.open.Write(p) }
+
+// end is called when nothing more is written.
+func (t *tail) end() string {
+	_ = t.open.Close() // a buffer takes everything
+	return lastLines(t.kept.Tail(), tailLines)
+}
 
 // ansi matches the sequences that colour output or move a cursor.
 var ansi = pattern.Regexp("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")

@@ -85,6 +85,18 @@ func imageName(s string) (string, string) {
 	return "", ""
 }
 
+func buildImage(s string) (string, string) {
+	switch {
+	case s == "":
+		return "", ""
+	case s == "host":
+		return "a container has no userland of this machine", "leave the key out to build on this machine, or name an image"
+	case strings.HasPrefix(s, "artifact:"):
+		return "what the build makes is not there before it", "name an image that has what the build needs"
+	}
+	return imageName(s)
+}
+
 // branchName holds the rules of git check-ref-format that a person may break by a slip.
 func branchName(s string) (string, string) {
 	bad := s == "" || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") ||

@@ -25,6 +25,7 @@ type Issue struct {
 // Validate says how a ticket is built, boxed and judged.
 type Validate struct {
 	Build        string
+	BuildImage   string // the image of the container to build in; empty: on this machine
 	BuildTimeout time.Duration
 	Env          []string  // NAME=value or NAME, for the build
 	Artifacts    []string  // globs, relative to the worktree

@@ -60,6 +60,8 @@ func Keys() []Key {
 			"prints an issue's body; run with sh"),
 		key("validate.build", "", text(nil), func(c *Config) *string { return &c.Validate.Build },
 			"builds the artifacts; run with sh in the ticket's worktree"),
+		key("validate.build_image", "", text(buildImage), func(c *Config) *string { return &c.Validate.BuildImage },
+			"the image of a container to build in, without a network; empty: on this machine"),
 		key("validate.build_timeout", "20m", duration(), func(c *Config) *time.Duration { return &c.Validate.BuildTimeout },
 			"how long the build may take"),
 		key("validate.env", []string{}, list(variable), func(c *Config) *[]string { return &c.Validate.Env },

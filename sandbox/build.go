@@ -28,11 +28,11 @@ type Builder interface {
 // Build describes a build in a container.
 type Build struct {
 	RunID    string
-	Image    string // the name of an image, as images.ParseName reads it; not "host"
-	ImageDir string // host directory that a relative path in Image begins at
-	Cache    string // which cache it may use: letters, digits and dashes
-	Script   string // for /bin/sh -c in BuildTree
-	Env      []string
+	Image    string   // the name of an image, as images.ParseName reads it; not "host"
+	ImageDir string   // host directory that a relative path in Image begins at
+	Cache    string   // which cache it may use: letters, digits and dashes
+	Script   string   // for /bin/sh -c in BuildTree
+	Env      []string // the whole environment, NAME=value; PATH is the image's where it has none
 	Timeout  time.Duration
 	Limits   Limits // Memory, CPUs, Pids, Tmp
 

@@ -56,7 +56,7 @@ func (r *run) start(ctx context.Context) error {
 	box, err := r.req.Engine.Start(ctx, sandbox.Spec{
 		RunID: r.record.RunID, Input: r.input, Image: v.Image, ImageDir: dir, Mounts: mounts,
 		Hidden: []string{r.repo.Root(), r.ticket.Worktree},
-		Limits: sandbox.Limits{Memory: v.Limits.Memory, CPUs: v.Limits.CPUs, Pids: v.Limits.Pids, Output: v.Limits.Output, Tmp: v.Limits.Tmp},
+		Limits: r.limits(),
 	})
 	if err = r.productImage(err); err != nil {
 		return fmt.Errorf("starting the box: %w", err)
@@ -74,6 +74,12 @@ func (r *run) start(ctx context.Context) error {
 	}
 	r.deadline = time.Now().Add(v.Timeout)
 	return nil
+}
+
+// limits are those of the box, and of a build in a container.
+func (r *run) limits() sandbox.Limits {
+	l := r.req.Config.Validate.Limits
+	return sandbox.Limits{Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids, Output: l.Output, Tmp: l.Tmp}
 }
 
 // lookInside compares what arrived with what was sealed, and sees how the box is isolated.

@@ -14,9 +14,9 @@ import (
 )
 
 // checkImage refuses an image that cannot be meant, before a long build, and one that the ticket could have made: the
-// userland of the box would be the implementer's.
-func (r *run) checkImage() error {
-	name, err := images.ParseName(r.req.Config.Validate.Image)
+// userland of the box, or of the build, would be the implementer's.
+func (r *run) checkImage(image string) error {
+	name, err := images.ParseName(image)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (r *run) checkImage() error {
 		for _, agent := range r.req.Agents {
 			if agent.Trust() == validator.Inside {
 				return fault.Usagef("image_of_product", []string{"use an agent that stands outside of the box, such as the probe", "or name an image that is not of the artifact set"},
-					"the agent %s would live in the product: the image is %q", agent.Name(), r.req.Config.Validate.Image)
+					"the agent %s would live in the product: the image is %q", agent.Name(), image)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (r *run) checkImage() error {
 			[]string{
 				"keep the image outside of the ticket's worktree: call this program from a checkout of the default branch, or name an absolute path elsewhere",
 				"or push it to a registry and name it by its digest",
-			}, "the image %q lies in the ticket's own worktree %s, where the ticket decides what it is", r.req.Config.Validate.Image, worktree)
+			}, "the image %q lies in the ticket's own worktree %s, where the ticket decides what it is", image, worktree)
 	}
 	return nil
 }

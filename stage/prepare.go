@@ -146,8 +146,14 @@ func some(names []string) string {
 // checkConfig refuses what cannot be built, boxed or collected with any ticket.
 func (r *run) checkConfig(ctx context.Context) error {
 	v := r.req.Config.Validate
-	if err := r.checkImage(); err != nil {
-		return err
+	used := []string{v.Image}
+	if v.BuildImage != "" {
+		used = append(used, v.BuildImage)
+	}
+	for _, image := range used {
+		if err := r.checkImage(image); err != nil {
+			return err
+		}
 	}
 	if _, err := r.engineWorks(); err != nil { // now, and not after a long build
 		return err
@@ -157,9 +163,14 @@ func (r *run) checkConfig(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := fetcher.Fetch(ctx, v.Image, dir); err != nil {
-			return err
+		for _, image := range used {
+			if err := fetcher.Fetch(ctx, image, dir); err != nil {
+				return err
+			}
 		}
+	}
+	if err := build.Required(runtime.GOOS+"/"+runtime.GOARCH, boxPlatform(), v.BuildImage, r.ticket.Worktree); err != nil {
+		return err
 	}
 	var errs []error
 	if v.Build == "" {
@@ -221,10 +232,6 @@ func (r *run) issueBody() ticket.Body {
 // a build that makes nothing must not pass with it.
 func (r *run) build(ctx context.Context) error {
 	v := r.req.Config.Validate
-	env, err := build.Environment(r.req.Environ, v.Env, r.req.Issue, r.ticket.Branch, r.ticket.Commit)
-	if err != nil {
-		return err
-	}
 	tracked, err := r.repo.Tracked(ctx, r.ticket)
 	if err != nil {
 		return err
@@ -232,7 +239,15 @@ func (r *run) build(ctx context.Context) error {
 	r.artifacts = artifact.Options{
 		Root: r.ticket.Worktree, Globs: v.Artifacts, AllowTracked: v.AllowTracked, Tracked: tracked,
 		Staging: filepath.Dir(r.input), MaxBytes: v.Limits.Artifacts, MaxFiles: v.Limits.Files,
-		Platform: "linux/" + runtime.GOARCH,
+		Platform: boxPlatform(),
+	}
+	place, err := r.place()
+	if err != nil {
+		return err
+	}
+	env, err := place.Environment(r.req.Environ, v.Env, r.req.Issue, r.ticket.Branch, r.ticket.Commit)
+	if err != nil {
+		return err
 	}
 	aside, err := artifact.SetAside(ctx, r.artifacts)
 	if err != nil {
@@ -252,13 +267,16 @@ func (r *run) build(ctx context.Context) error {
 	})
 	r.artifacts.Stale = aside.Paths()
 	r.repo.Rest()
-	res, err := build.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build, Secrets: r.redact})
-	r.record.Build = verdict.Build{Where: "host", MS: res.Elapsed.Milliseconds()}
+	res, err := place.Run(ctx, build.Request{Dir: r.ticket.Worktree, Command: v.Build, Env: env, Timeout: v.BuildTimeout, Log: r.folder.build, Secrets: r.redact})
+	r.record.Build = res.Where
 	if len(res.Leftovers) > 0 {
 		r.log.Warn().Strs("processes", res.Leftovers).Msg("the build left processes behind; they were ended")
 	}
 	if err != nil {
 		return err
+	}
+	if len(res.Changed) > 0 {
+		r.note("validate.build", "in its container the build changed tracked files, which are as they were in the worktree: "+some(res.Changed))
 	}
 	return aside.Built()
 }

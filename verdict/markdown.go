@@ -167,8 +167,20 @@ func (d *document) environment(r Record) {
 	}
 	d.table("isolation", e.Isolation)
 	d.table("limits", e.Limits)
-	if r.Build.Where != "" {
-		d.line("- built: on %s in %s", code(r.Build.Where), seconds(r.Build.MS))
+	d.built(r.Build)
+}
+
+func (d *document) built(b Build) {
+	switch {
+	case b.Where == "container":
+		image := b.Image
+		if b.ImageDigest != "" {
+			image += "@" + b.ImageDigest
+		}
+		d.line("- built: in a container from %s by %s in %s", code(image), code(strings.TrimSpace(b.Engine+" "+b.EngineVersion)), seconds(b.MS))
+		d.table("limits of the build", b.Limits)
+	case b.Where != "":
+		d.line("- built: on %s in %s", code(b.Where), seconds(b.MS))
 	}
 }
 

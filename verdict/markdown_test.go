@@ -173,7 +173,7 @@ func genRecord() *rapid.Generator[Record] {
 		r := Record{
 			SchemaVersion: 1, Issue: s(), RunID: s(), Turn: n(), Outcome: Outcome(s()), ExitCode: n(), Verdict: s(),
 			Subject:     Subject{s(), s(), s(), s(), s(), s(), nil, s(), n() == 0},
-			Build:       Build{s(), rapid.Int64().Draw(t, "ms")},
+			Build:       Build{rapid.SampledFrom([]string{"host", "container", s()}).Draw(t, "where"), rapid.Int64().Draw(t, "ms"), s(), s(), s(), s(), m()},
 			Environment: Environment{s(), s(), s(), s(), s(), s(), []string{s(), s()}, m(), m()},
 			Config:      ConfigRef{s(), s(), s()},
 			StartedAt:   time.Unix(rapid.Int64Range(-1e9, 1e11).Draw(t, "sec"), rapid.Int64Range(0, 999999999).Draw(t, "nsec")).In(time.FixedZone("x", 3600)),

@@ -66,6 +66,12 @@ type Entry struct {
 type Build struct {
 	Where string `json:"where"` // "host" or "container"
 	MS    int64  `json:"ms"`
+	// Of a container only.
+	Engine        string            `json:"engine,omitempty"`
+	EngineVersion string            `json:"engineVersion,omitempty"`
+	Image         string            `json:"image,omitempty"`
+	ImageDigest   string            `json:"imageDigest,omitempty"`
+	Limits        map[string]string `json:"limits,omitempty"`
 }
 
 // Environment says where the artifact was exercised.

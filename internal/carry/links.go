@@ -21,7 +21,7 @@ func Unlink(ctx context.Context, from *os.File, to *tar.Writer, prefix string) e
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return to.Close()
+			return nil
 		}
 		if err == nil {
 			err = context.Cause(ctx)

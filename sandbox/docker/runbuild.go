@@ -190,7 +190,7 @@ func (f *firstError) Write(p []byte) (int, error) {
 
 // send writes what BuildKit gets.
 func (w *workshop) send(ctx context.Context, to io.Writer) error {
-	o := wire.OrderOf(w.build)
+	o := wire.OrderOf(w.build, w.user.path)
 	o.Result, o.UID, o.Memory, o.CPUs = path.Join(sandbox.BuildOut, "result.json"), w.uid, w.build.Limits.Memory, int(math.Ceil(w.build.Limits.CPUs))
 	order, err := json.Marshal(o)
 	if err != nil {
@@ -276,19 +276,12 @@ func (w *workshop) give(ctx context.Context, from io.Reader) (err error) {
 	if err != nil {
 		return fault.Env("temporary_file", fmt.Errorf("keeping what the build made: %w", err), "see that "+filepath.Dir(spool.Name())+" has room, or set TMPDIR to another folder")
 	}
-	read, write := io.Pipe()
-	copied := make(chan error, 1)
-	go func() {
-		err := carry.Unlink(ctx, spool, tar.NewWriter(write), path.Base(sandbox.BuildTree)+"/")
-		copied <- err
-		_ = write.CloseWithError(err)
-	}()
-	err = w.build.Take(ctx, read)
-	_ = read.CloseWithError(errTaken)
-	if wrong := <-copied; wrong != nil && !errors.Is(wrong, errTaken) {
-		return fmt.Errorf("reading what the build made: %w", wrong)
-	}
-	return err
+	return carry.Through(func(t *tar.Writer) error {
+		if err := carry.Unlink(ctx, spool, t, path.Base(sandbox.BuildTree)+"/"); err != nil {
+			return fmt.Errorf("reading what the build made: %w", err)
+		}
+		return nil
+	}, func(r io.Reader) error { return w.build.Take(ctx, r) })
 }
 
 // info describes the container. Of memory, BuildKit has no limit to offer.

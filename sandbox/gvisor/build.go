@@ -49,12 +49,16 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 		return sandbox.Built{}, err
 	}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
-	work, err := layWork(ctx, scratch.Dir, b)
+	u, err := e.userland(ctx, sandbox.Spec{Image: b.Image, ImageDir: b.ImageDir})
 	if err != nil {
 		return sandbox.Built{}, err
 	}
+	work, err := layWork(ctx, scratch.Dir, wire.OrderOf(b, u.path), b.Tree)
+	if err != nil {
+		return sandbox.Built{}, errors.Join(err, u.close())
+	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	if built, err = e.buildBox(ctx, b, work, scratch.Dir, cache.Dir, rootless); err != nil {
+	if built, err = e.buildBox(ctx, b, u, work, buildDirs{scratch.Dir, cache.Dir}, rootless); err != nil {
 		return built, err
 	}
 	if built.Exit.Code != 0 || built.Exit.Cause != "" {
@@ -63,8 +67,14 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	return built, giveTree(ctx, work, b.Take)
 }
 
+// sender is sandbox.Build.Tree.
+type sender func(ctx context.Context, to *tar.Writer, prefix string) error
+
+// buildDirs are the host's paths of what a build may write to.
+type buildDirs struct{ work, cache string }
+
 // layWork makes what is to be /work: the tree, the order, and empty folders.
-func layWork(ctx context.Context, dir string, b sandbox.Build) (*os.Root, error) {
+func layWork(ctx context.Context, dir string, o wire.BuildOrder, send sender) (*os.Root, error) {
 	top := filepath.Join(dir, filepath.Base(sandbox.BuildTop))
 	if err := os.Mkdir(top, 0o755); err != nil {
 		return nil, stateError(err)
@@ -73,19 +83,18 @@ func layWork(ctx context.Context, dir string, b sandbox.Build) (*os.Root, error)
 	if err != nil {
 		return nil, stateError(err)
 	}
-	if err := fillWork(ctx, work, b); err != nil {
+	if err := fillWork(ctx, work, o, send); err != nil {
 		return nil, errors.Join(err, work.Close())
 	}
 	return work, nil
 }
 
-func fillWork(ctx context.Context, work *os.Root, b sandbox.Build) error {
+func fillWork(ctx context.Context, work *os.Root, o wire.BuildOrder, send sender) error {
 	for _, at := range []string{sandbox.BuildTree, sandbox.BuildHome, sandbox.BuildTmp, sandbox.BuildCache, sandbox.BuildOut} {
 		if err := work.Mkdir(filepath.Base(at), 0o755); err != nil {
 			return stateError(err)
 		}
 	}
-	o := wire.OrderOf(b)
 	o.Result, o.Lifeline = filepath.Join(sandbox.BuildOut, resultFile), true
 	order, err := json.Marshal(o)
 	if err != nil {
@@ -99,35 +108,19 @@ func fillWork(ctx context.Context, work *os.Root, b sandbox.Build) error {
 		return stateError(err)
 	}
 	defer src.Close()
-	read, write := io.Pipe()
-	sent := make(chan error, 1)
-	go func() {
-		w := tar.NewWriter(write)
-		err := b.Tree(ctx, w, "")
-		if err == nil {
-			err = w.Close()
-		}
-		sent <- err
-		_ = write.CloseWithError(err) // a pipe's never fails
-	}()
-	err = carry.Unpack(ctx, tar.NewReader(read), src)
-	_, _ = io.Copy(io.Discard, read) // a tar's end
-	_ = read.Close()
-	if wrong := <-sent; wrong != nil {
-		return wrong
-	}
-	if err != nil && ctx.Err() == nil {
-		err = stateError(err)
+	var unsent error
+	err = carry.Through(func(w *tar.Writer) error {
+		unsent = send(ctx, w, "")
+		return unsent
+	}, func(r io.Reader) error { return carry.Unpack(ctx, tar.NewReader(r), src) })
+	if err != nil && err != unsent && ctx.Err() == nil {
+		return stateError(err)
 	}
 	return err
 }
 
-// buildBox runs the build in a box. What becomes of it stands in the order's result.
-func (e *engine) buildBox(ctx context.Context, build sandbox.Build, work *os.Root, scratch, cache string, rootless bool) (built sandbox.Built, err error) {
-	u, err := e.userland(ctx, sandbox.Spec{Image: build.Image, ImageDir: build.ImageDir})
-	if err != nil {
-		return built, err
-	}
+// buildBox runs the build in a box, with which the userland ends.
+func (e *engine) buildBox(ctx context.Context, build sandbox.Build, u *userland, work *os.Root, dirs buildDirs, rootless bool) (built sandbox.Built, err error) {
 	dir, err := e.newBoxDir(build.RunID)
 	if err != nil {
 		return built, errors.Join(err, u.close())
@@ -138,7 +131,7 @@ func (e *engine) buildBox(ctx context.Context, build sandbox.Build, work *os.Roo
 	if err != nil {
 		return built, err
 	}
-	shown, err := buildMounts(dir, scratch, cache, program)
+	shown, err := buildMounts(dir, dirs, program)
 	if err != nil {
 		return built, stateError(err)
 	}
@@ -168,12 +161,13 @@ func (e *engine) buildBox(ctx context.Context, build sandbox.Build, work *os.Roo
 	return built, nil
 }
 
-func buildMounts(dir, work, cache, program string) ([]specs.Mount, error) {
-	work, err := asText(work, filepath.Join(dir, inputLink))
+func buildMounts(dir string, dirs buildDirs, program string) ([]specs.Mount, error) {
+	work, err := asText(dirs.work, filepath.Join(dir, inputLink))
 	if err != nil {
 		return nil, err
 	}
-	if cache, err = asText(cache, filepath.Join(dir, "cache")); err != nil {
+	cache, err := asText(dirs.cache, filepath.Join(dir, "cache"))
+	if err != nil {
 		return nil, err
 	}
 	return []specs.Mount{bind(work, sandbox.Work, "bind", "rw"), bind(cache, sandbox.BuildCache, "bind", "rw"), bind(program, sandbox.Init, "bind", "ro")}, nil
@@ -265,24 +259,10 @@ func giveTree(ctx context.Context, work *os.Root, take func(context.Context, io.
 		return take(ctx, strings.NewReader(""))
 	}
 	defer src.Close()
-	read, write := io.Pipe()
-	packed := make(chan error, 1)
-	go func() {
-		w := tar.NewWriter(write)
-		err := carry.Packing{Ours: true}.Pack(ctx, src, w)
-		if err == nil {
-			err = w.Close()
+	return carry.Through(func(w *tar.Writer) error {
+		if err := (carry.Packing{Ours: true}).Pack(ctx, src, w); err != nil && ctx.Err() == nil {
+			return stateError(err)
 		}
-		packed <- err
-		_ = write.CloseWithError(err)
-	}()
-	err = take(ctx, read)
-	_ = read.CloseWithError(errTaken)
-	if wrong := <-packed; wrong != nil && !errors.Is(wrong, errTaken) {
-		return stateError(wrong)
-	}
-	return err
+		return ctx.Err()
+	}, func(r io.Reader) error { return take(ctx, r) })
 }
-
-// errTaken ends the packing of a tree of which enough was taken.
-var errTaken = errors.New("enough was taken")

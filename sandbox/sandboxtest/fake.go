@@ -28,9 +28,10 @@ type Fake struct {
 	// tells of limits.
 	Seen, Limits map[string]string
 
-	mu    sync.Mutex
-	specs []sandbox.Spec
-	boxes map[string]*fakeBox
+	mu     sync.Mutex
+	specs  []sandbox.Spec
+	builds []sandbox.Build
+	boxes  map[string]*fakeBox
 }
 
 type fakeBox struct {

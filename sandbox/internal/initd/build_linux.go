@@ -25,6 +25,7 @@ const (
 	// overLooks is how many looks in a row must find too much memory: a process that is about to run another program
 	// counts twice for a moment.
 	overLooks = 3
+	shell     = "/bin/sh"
 	mostCPUs  = 1024 // that a set can hold
 )
 
@@ -126,6 +127,9 @@ func buildOf(o wire.BuildOrder) (res wire.BuildResult) {
 
 // startBuild starts the command on this thread, which keeps what it took for that.
 func startBuild(o wire.BuildOrder) (<-chan Status, error) {
+	if err := runnable(shell, o.UID); err != nil {
+		return nil, fmt.Errorf("the image has no %s: %w", shell, err)
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("giving up new privileges: %w", err)
 	}
@@ -149,12 +153,12 @@ func startBuild(o wire.BuildOrder) (<-chan Status, error) {
 	} else if err := syscall.Setrlimit(unix.RLIMIT_NPROC, &syscall.Rlimit{Cur: uint64(o.Pids), Max: uint64(o.Pids)}); err != nil {
 		return nil, fmt.Errorf("limiting processes: %w", err)
 	}
-	args := []string{sandbox.Init, wire.Arg, wire.HelperShut, "/bin/sh", "-c", string(o.Script)}
+	args := []string{sandbox.Init, wire.Arg, wire.HelperShut, shell, "-c", string(o.Script)}
 	done, err := newReaper().start(sandbox.Init, args, &syscall.ProcAttr{
 		Dir: o.Dir, Env: env, Files: []uintptr{null.Fd(), 1, 1}, Sys: sys,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("starting /bin/sh in %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("starting %s in %s: %w", shell, o.Dir, err)
 	}
 	return done, nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/trkr-dev/trkr-validate/sandbox"
@@ -27,9 +29,12 @@ func ReadBuilt(from io.Reader) (sandbox.Built, error) {
 	return b, nil
 }
 
-// OrderOf is the order for a build. The engine adds what is its own.
-func OrderOf(b sandbox.Build) BuildOrder {
+// OrderOf is the order for a build in an image with that PATH. The engine adds what is its own.
+func OrderOf(b sandbox.Build, path string) BuildOrder {
 	o := BuildOrder{Script: []byte(b.Script), Dir: sandbox.BuildTree, Pids: b.Limits.Pids, Timeout: int64(b.Timeout)}
+	if !slices.ContainsFunc(b.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		o.Env = append(o.Env, []byte("PATH="+path))
+	}
 	for _, v := range b.Env {
 		o.Env = append(o.Env, []byte(v))
 	}
