@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,11 +14,12 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/trkr-dev/trkr-validate/images"
+	"github.com/trkr-dev/trkr-validate/internal/owner"
 )
 
 // SweepImages removes, of the images that this program made, those that no container is made of: base images but for the
-// one that a run without mounts would take now, and those that were loaded or built. An image that got another name from
-// somebody keeps that.
+// one that a run without mounts would take now, those that were loaded or built, and those of builds whose program was
+// killed. An image that got another name from somebody keeps that.
 func (e *engine) SweepImages(ctx context.Context, dryRun bool) ([]string, error) {
 	d, err := e.connect(ctx)
 	if err != nil {
@@ -84,8 +86,44 @@ func (d *daemon) ownImages(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
+	builds, err := d.deadBuilds(ctx)
+	tags = append(slices.DeleteFunc(tags, func(tag string) bool { return strings.HasPrefix(tag, buildTag) }), builds...)
 	slices.Sort(tags)
-	return tags, nil
+	return tags, err
+}
+
+// sweepBuilds removes the images of builds whose program was killed: they may be large, and nobody has a use for them.
+func (d *daemon) sweepBuilds(ctx context.Context) error {
+	tags, err := d.deadBuilds(ctx)
+	for _, tag := range tags {
+		err = errors.Join(err, d.removeImage(ctx, tag))
+	}
+	return err
+}
+
+// deadBuilds are the names that builds gave to images whose program was killed.
+func (d *daemon) deadBuilds(ctx context.Context) ([]string, error) {
+	var found []image.Summary
+	err := d.call(ctx, infoLimit, "listing images", func(ctx context.Context) (err error) {
+		found, err = d.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", buildTag+"*"))})
+		return err
+	})
+	var tags []string
+	for _, i := range found {
+		for _, tag := range i.RepoTags {
+			rest, ok := strings.CutPrefix(tag, buildTag)
+			if !ok {
+				continue
+			}
+			// Behind the owner stand two more words; its own last field is the boot's id, which has dashes as well.
+			words := strings.Split(rest, "-")
+			o, err := owner.Parse(strings.Join(words[:max(0, len(words)-2)], "-"))
+			if err == nil && o.UID == os.Getuid() && !o.Alive() {
+				tags = append(tags, tag)
+			}
+		}
+	}
+	return tags, err
 }
 
 // currentBase is the base image of a box of this machine's userland, without mounts; empty where there is none.

@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 )
+
+// labelProgram names the file that an image of an init was made of.
+const labelProgram = "dev.trkr.validate.program"
 
 // initImage gives the image that holds the init and nothing else, which BuildKit can show to a build. It is made once for
 // each program file.
@@ -37,7 +41,7 @@ func (d *daemon) initImage(ctx context.Context, p program) (string, error) {
 	go func() { _ = write.CloseWithError(packInit(file, write)) }() // a pipe's never fails
 	err = d.call(ctx, callLimit, "making the image "+name, func(ctx context.Context) error {
 		body, err := d.ImageImport(ctx, image.ImportSource{Source: read, SourceName: "-"}, loadedName,
-			image.ImportOptions{Tag: tag, Platform: "linux/" + p.arch, Changes: []string{"LABEL " + labelImage + "=init"}})
+			image.ImportOptions{Tag: tag, Platform: "linux/" + p.arch, Changes: []string{"LABEL " + labelImage + "=init " + labelProgram + "=" + strconv.Quote(p.path)}})
 		if err != nil {
 			return d.tooNew(err)
 		}

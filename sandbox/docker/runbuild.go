@@ -70,6 +70,9 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	if err != nil {
 		return built, err
 	}
+	if err := d.sweepBuilds(ctx); err != nil {
+		return built, err
+	}
 	if c := u.found.Config; c != nil && len(c.OnBuild) > 0 {
 		return built, fault.Envf("image_unusable", []string{"use an image without ONBUILD"}, "the image %q has steps of its own for whatever is built on it", b.Image)
 	}

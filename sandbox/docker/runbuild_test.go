@@ -2,11 +2,14 @@ package docker
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/trkr-dev/trkr-validate/internal/owner"
 	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
 )
 
@@ -17,6 +20,30 @@ func TestBuilds(t *testing.T) {
 	d, err := e.connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	p, err := e.program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	init, err := d.initImage(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forget(t, d, init)
+	dead := owner.Self()
+	dead.Start++
+	old, live := buildTag+dead.String()+"-abcdefgh-from", buildTag+owner.Self().String()+"-abcdefgh-to"
+	for _, tag := range []string{old, live} {
+		if err := d.ImageTag(t.Context(), ref, tag); err != nil {
+			t.Fatal(err)
+		}
+		forget(t, d, tag)
+	}
+	if dead, err := d.deadBuilds(t.Context()); err != nil || !slices.Equal(dead, []string{old}) {
+		t.Errorf("of dead programs: %q, %v", dead, err)
+	}
+	if err := errors.Join(d.sweepBuilds(t.Context()), d.removeImage(t.Context(), live)); err != nil {
+		t.Error(err)
 	}
 	sandboxtest.Builds(t, sandboxtest.Workshop{
 		Builder: e, Image: ref,

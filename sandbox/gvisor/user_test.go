@@ -12,7 +12,7 @@ import (
 )
 
 // asUser names the tests that see a difference.
-const asUser = "^(TestConformance|TestBox|TestMemory|TestKilledProgram|TestCloseFrozen|TestImageBox)$"
+const asUser = "^(TestConformance|TestBox|TestMemory|TestKilledProgram|TestCloseFrozen|TestImageBox|TestBuilds)$"
 
 // ordinaryUID is nobody's on any machine, and so without rights.
 const ordinaryUID = 64213
