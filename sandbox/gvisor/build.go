@@ -28,7 +28,6 @@ const (
 	buildSlack = 30 * time.Second // beyond its own limit, after which a build's supervisor counts as lost
 	orderFile  = "order.json"
 	resultFile = "result.json"
-	outDir     = "out"         // of both, beside what the build writes to
 	mapsRoot   = "CAP_SETFCAP" // what it takes to show uid 0 as another one in a user namespace
 )
 
