@@ -24,9 +24,10 @@ const (
 	buildGrace = 300 * time.Millisecond // for what is about to end anyway, like the other end of a pipe
 	// overLooks is how many looks in a row must find too much memory: a process that is about to run another program
 	// counts twice for a moment.
-	overLooks = 3
-	shell     = "/bin/sh"
-	mostCPUs  = 1024 // that a set can hold
+	overLooks  = 3
+	shell      = "/bin/sh"
+	mostCPUs   = 1024 // that a set can hold
+	namesShown = 16
 )
 
 // buildMain is PID 1 of a build's container: it runs the command and, when that has ended, kills whatever is left.
@@ -110,10 +111,11 @@ func buildOf(o wire.BuildOrder) (res wire.BuildResult) {
 		for until := time.Now().Add(buildGrace); len(others().names) > 0 && time.Now().Before(until); {
 			time.Sleep(10 * time.Millisecond)
 		}
-		res.Leftovers = slices.Compact(slices.Sorted(slices.Values(others().names)))
+		left := slices.Compact(slices.Sorted(slices.Values(others().names)))
+		res.Leftovers = left[:min(len(left), namesShown)]
 	}
 	if left := killOthers(); left > 0 {
-		return wire.BuildResult{Failure: fmt.Sprintf("%d processes of the command do not end", left)}
+		return wire.BuildResult{Code: -1, Cause: string(sandbox.CauseUnknown), Detail: fmt.Sprintf("%d processes of the command do not end", left)}
 	}
 	if !ended {
 		st = <-done
