@@ -77,6 +77,7 @@ func TestContainedBuildCannotDoWhatAHostBuildCan(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := containedRepo(t, mischief+makeShout, image, marks)
+		r.env = append(r.env, "XDG_CACHE_HOME="+t.TempDir())
 		was := r.git("rev-parse", "main")
 		code, doc := r.validate("--engine", engine, "--no-commit", "7")
 		if len(doc.Results) != 1 || doc.Results[0].Record == nil {
