@@ -139,15 +139,20 @@ func (g *Group) Close() error {
 		if r.err != nil && !errors.Is(r.err, context.Canceled) {
 			err = errors.Join(err, fmt.Errorf("running the service %q: %w", line(r.command, 120), r.err))
 		}
-		out := log.Stream("  svc| ")
-		_, werr := out.Write(r.output.Bytes())
-		err = errors.Join(err, r.session.Close(), log.Printf("service $ %s", r.command), werr, out.Close(), log.Printf("  %s", r.exit))
+		err = errors.Join(err, r.session.Close(), r.transcribe(log))
 		if g.task.Ran != nil {
 			g.task.Ran(validator.Ran{Criterion: g.criterion, Command: "service: " + r.command, Exit: r.exit})
 		}
 	}
 	g.all = nil
 	return err
+}
+
+func (r *running) transcribe(log *plain.Log) error {
+	err := log.Printf("service $ %s", r.command)
+	out := log.Stream("  svc| ")
+	_, werr := out.Write(r.output.Bytes())
+	return errors.Join(err, werr, out.Close(), log.Printf("  %s", r.exit))
 }
 
 // Ended tells which services have ended although nobody ended them; empty where all run.

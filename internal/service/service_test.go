@@ -67,7 +67,7 @@ func TestServicesInOrder(t *testing.T) {
 	if len(r.all) != 2 || r.all[0].Criterion != "VAL-1" || !strings.HasPrefix(r.all[1].Command, "service: echo one") || r.all[1].Exit.Cause != sandbox.CauseKilled {
 		t.Errorf("%+v", r.all)
 	}
-	if log := r.log.String(); !strings.Contains(log, "service $ echo one") || !strings.Contains(log, "  svc| one\n") {
+	if log := r.log.String(); !strings.Contains(log, "; sleep 60 & sleep 60\n  svc| one\n  killed by us") {
 		t.Errorf("transcript %q", log)
 	}
 }
