@@ -64,6 +64,9 @@ func readCounter(file, name string) (int64, bool) {
 // setting is the first of the files that there is, and what stands in it.
 func (g groups) setting(names ...string) (name, value string) {
 	for _, name := range names {
+		if g.at == "" {
+			break
+		}
 		path := filepath.Join(g.at, name)
 		if b, err := os.ReadFile(path); err == nil && g.real(path) {
 			return filepath.Base(name), strings.TrimSpace(string(b))
@@ -74,6 +77,9 @@ func (g groups) setting(names ...string) (name, value string) {
 
 // limitFacts tells which limits are in force as the box's own control group and this process show them.
 func limitFacts(g groups) []wire.Fact {
+	if _, err := os.Stat(g.at); err != nil {
+		g.at = "" // none of the files need be looked for, one after the other
+	}
 	return []wire.Fact{
 		{Key: sandbox.FactLimit + "memory", Value: memoryLimit(g)},
 		{Key: sandbox.FactLimit + "cpus", Value: cpuLimit(g)},
