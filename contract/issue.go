@@ -15,12 +15,17 @@ var ErrNoSection error = &Error{Problems: []Problem{{Text: `the issue has no sec
 // assertion or is a problem, never dropped; other prose is ignored, with a warning each: the []Problem, also given
 // beside an error. The error is an *Error, or ErrNoSection.
 func ParseIssue(body []byte) (Contract, []Problem, error) {
+	s, c, err := parseIssue(body)
+	return c, bounded(s.warnings), err
+}
+
+func parseIssue(body []byte) (*issueReader, Contract, error) {
+	s := &issueReader{}
 	if len(body) > MaxSize {
-		return Contract{}, nil, &Error{Problems: []Problem{{
+		return s, Contract{}, &Error{Problems: []Problem{{
 			Text: fmt.Sprintf("the issue has %d bytes, at most %d are read", len(body), MaxSize),
 		}}}
 	}
-	s := &issueReader{}
 	lines := splitLines(body)
 	for i, l := range lines {
 		next := ""
@@ -30,7 +35,7 @@ func ParseIssue(body []byte) (Contract, []Problem, error) {
 		s.read(l, next)
 	}
 	c, err := s.finish()
-	return c, bounded(s.warnings), err
+	return s, c, err
 }
 
 // issueReader reads one body, line by line.

@@ -24,10 +24,15 @@ const (
 // them; a byte order mark and CRLF are understood. Anything else is a problem. All problems are found at once: the
 // error is an *Error.
 func Parse(data []byte) (Contract, error) {
-	var b builder
+	b := parse(data)
+	return b.finish()
+}
+
+func parse(data []byte) *builder {
+	b := &builder{}
 	if len(data) > MaxSize {
 		b.problem(0, "the contract has %d bytes, at most %d are allowed", len(data), MaxSize)
-		return b.finish()
+		return b
 	}
 	before := nothing
 	for _, l := range splitLines(data) {
@@ -48,7 +53,7 @@ func Parse(data []byte) (Contract, error) {
 			b.problem(l.n, "%s continues no assertion", shown(l.text))
 		}
 	}
-	return b.finish()
+	return b
 }
 
 func remedy(text string) string {

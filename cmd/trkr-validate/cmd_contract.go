@@ -13,11 +13,11 @@ import (
 func (a *app) contractCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contract",
-		Short: "Show a ticket's contract",
+		Short: "Show and check contracts",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.contractShowCommand())
+	cmd.AddCommand(a.contractShowCommand(), a.contractLintCommand(), a.contractCoverCommand())
 	return cmd
 }
 
@@ -74,16 +74,7 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		}
 	}
 	return a.withTicket(ctx, s, o.ticket, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		var body ticket.Body
-		switch {
-		case given != nil:
-			body = func(context.Context) ([]byte, error) { return given, nil }
-		case s.Issue.Command != "":
-			body = func(ctx context.Context) ([]byte, error) {
-				return ticket.IssueBody(ctx, s.Issue.Command, repo.Root(), t.Issue)
-			}
-		}
-		text, err := repo.Contract(ctx, t, body)
+		text, err := repo.Contract(ctx, t, bodyOf(s, repo, t.Issue, given))
 		if err != nil {
 			return during("contract", err)
 		}
@@ -112,6 +103,20 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		fmt.Fprintf(&b, "\nsource  %s, at %s\ndigest  %s\n", doc.Source, short(doc.Commit), doc.Digest)
 		return a.printf("%s", b.String())
 	})
+}
+
+// bodyOf is where an issue's body comes from: what was given, else the configuration; nil where neither says.
+func bodyOf(s settings, repo *ticket.Repo, issue string, given []byte) ticket.Body {
+	switch {
+	case given != nil:
+		return func(context.Context) ([]byte, error) { return given, nil }
+	case s.Issue.Command != "":
+		return func(ctx context.Context) ([]byte, error) {
+			return ticket.IssueBody(ctx, s.Issue.Command, repo.Root(), issue)
+		}
+	default:
+		return nil
+	}
 }
 
 // withTicket resolves an issue, lends the ticket to use and closes it.
