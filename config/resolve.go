@@ -113,12 +113,12 @@ func UnknownEnv(environ []string) (problems []Problem, others []string) {
 
 // Digest binds a record to what was in force: "sha256:..." over the canonical form of ticket and validate without
 // what may differ from machine to machine and says nothing about the judgement: engine, cpus, the values of
-// variables, commit. The order of lists counts; where a value came from does not.
+// variables, commit, the default branch, which CI names and a clone knows. The order of lists counts; where a value came from does not.
 func (c Config) Digest() string {
 	canonical := map[string]any{}
 	for _, k := range Keys() {
 		switch k.Name {
-		case "issue.command", "validate.engine", "validate.limits.cpus", "validate.commit":
+		case "issue.command", "ticket.base", "validate.engine", "validate.limits.cpus", "validate.commit":
 		case "validate.env":
 			canonical[k.Name] = namesOf(c.Validate.Env)
 		case "validate.agent":

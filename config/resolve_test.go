@@ -133,6 +133,7 @@ func TestDigestBindsWhatBearsOnTheJudgement(t *testing.T) {
 		{"validate.limits.cpus", "1", false},
 		{"validate.commit", "false", false},
 		{"issue.command", "cat body", false},
+		{"ticket.base", "main", false},       // CI names it, and a record made elsewhere is about the same
 		{"validate.timeout", "1800s", false}, // the default in other words
 		{"validate.build", "make", true},
 		{"validate.image", "debian:12", true},

@@ -140,6 +140,15 @@ func (f *folder) writeRecord(rec verdict.Record) (reviews []string, err error) {
 	if err := f.write("record.json", append(raw, '\n')); err != nil {
 		return nil, err
 	}
+	if rec.Attestation != nil {
+		envelope, err := json.MarshalIndent(rec.Attestation, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		if err := f.write("attestation.json", append(envelope, '\n')); err != nil {
+			return nil, err
+		}
+	}
 	junit, err := rec.JUnit()
 	if err != nil {
 		return nil, err

@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/trkr-dev/trkr-validate/attest"
 	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -48,6 +50,8 @@ type Request struct {
 	Services     []validator.Service // beside each check
 	Environ      []string            // the caller's environment
 	Secrets      []string            // values that stand in nothing that a run leaves, beside those that the build gets by name
+	Signer       *attest.Signer      // signs the record; nil: nobody does
+	SignHost     bool                // also where the build ran on this machine and so could have read the key
 	ToolVersion  string
 
 	Sinks []event.Sink
@@ -118,6 +122,18 @@ func Run(ctx context.Context, req Request) Result {
 		step{stepJudge, r.judge},
 		step{stepRecord, r.keep},
 	)))
+}
+
+// Seal builds a ticket and seals what the build makes, and goes no further. The subject says what came of it; it is
+// that of a run, and nil where the Result says why there is none.
+func Seal(ctx context.Context, req Request) (Result, *verdict.Subject) {
+	r := newRun(req)
+	steps := r.toInstalled()
+	res := r.finish(r.all(ctx, steps[:slices.IndexFunc(steps, func(s step) bool { return s.name == stepMaterialise })]))
+	if res.Outcome != "" {
+		return res, nil
+	}
+	return res, &r.record.Subject
 }
 
 // Inside is what a shell is given.

@@ -26,6 +26,26 @@ const (
 // off: a file that git keeps through a filter (LFS) stands there as it is stored. What the ticket lacks comes back as
 // *verdict.Refusal, several joined; nothing is left behind then.
 func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
+	t, err := r.Find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if t.Worktree == "" || q.Clean {
+		return t, r.makeTemporary(ctx, t)
+	}
+	if t.Worktree == r.top {
+		t.gitDir = r.gitDir
+		_, err = r.placeOf(t)
+		return t, err
+	}
+	at, err := r.inWorktree(ctx, t.Worktree)
+	t.gitDir = at.gitDir
+	return t, err
+}
+
+// Find finds the ticket's branch, commit and tree as Resolve does, for whoever only reads commits: it makes no worktree,
+// and there may be none.
+func (r *Repo) Find(ctx context.Context, q Query) (*Ticket, error) {
 	t, err := r.locate(ctx, q)
 	if err != nil {
 		return nil, err
@@ -39,19 +59,7 @@ func (r *Repo) Resolve(ctx context.Context, q Query) (*Ticket, error) {
 	if t.trees, err = r.chain(ctx, t.Commit, file); err != nil {
 		return nil, err
 	}
-	if t.Tree, err = t.trees.without(file); err != nil {
-		return nil, err
-	}
-	if t.Worktree == "" || q.Clean {
-		return t, r.makeTemporary(ctx, t)
-	}
-	if t.Worktree == r.top {
-		t.gitDir = r.gitDir
-		_, err = r.placeOf(t)
-		return t, err
-	}
-	at, err := r.inWorktree(ctx, t.Worktree)
-	t.gitDir = at.gitDir
+	t.Tree, err = t.trees.without(file)
 	return t, err
 }
 

@@ -238,3 +238,41 @@ func fileOf(objects []object, names []string) (entry, []byte, error) {
 	}
 	return last[at], content.data, nil
 }
+
+// Folder reads the regular files that stand right below a folder of a commit, by their names. The error is
+// fs.ErrNotExist where there is no such folder.
+func (r *Repo) Folder(ctx context.Context, commit, dir string) (map[string][]byte, error) {
+	wrong := func(err error) error { return fmt.Errorf("reading the folder %q at %s: %w", dir, short(commit), err) }
+	if !fs.ValidPath(dir) || dir == "." {
+		return nil, wrong(fs.ErrInvalid)
+	}
+	c, err := r.chain(ctx, commit, dir+"/.")
+	if err != nil {
+		return nil, wrong(err)
+	}
+	level := c.levels[len(c.levels)-1]
+	if level == nil {
+		return nil, wrong(fs.ErrNotExist)
+	}
+	var ids, names []string
+	for _, e := range level {
+		if e.kind == "blob" && e.mode != modeLink {
+			ids, names = append(ids, e.id), append(names, e.name)
+		}
+	}
+	files := map[string][]byte{}
+	if len(ids) == 0 {
+		return files, nil
+	}
+	objects, err := r.objects(ctx, ids)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	for i, o := range objects {
+		if o.kind != "blob" || len(o.data) > maxFile {
+			return nil, wrong(o.lacking())
+		}
+		files[names[i]] = o.data
+	}
+	return files, nil
+}

@@ -203,12 +203,25 @@ func (d *document) origin(r Record) {
 	d.fact("configuration", strings.TrimSpace(r.Config.Source+" "+r.Config.Ref))
 	d.fact("configuration digest", r.Config.Digest)
 	d.fact("run", r.RunID)
+	if r.Attestation != nil {
+		d.signature(r)
+	}
 	if r.Turn != 0 {
 		d.line("- turn: %d", r.Turn)
 	}
 	d.line("- started: %s", r.StartedAt.Format(time.RFC3339))
 	for _, step := range slices.Sorted(maps.Keys(r.Timings)) {
 		d.line("- %s took %s", code(step), seconds(r.Timings[step]))
+	}
+}
+
+// signature names the key. Whether it made the signature is for those to find out who trust it.
+func (d *document) signature(r Record) {
+	for _, s := range r.Attestation.Signatures {
+		d.fact("signed with the key", s.KeyID)
+	}
+	if r.Build.Where != "container" {
+		d.line("  - the build ran on the machine that signed, where it may have read the key")
 	}
 }
 

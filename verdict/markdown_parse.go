@@ -32,22 +32,28 @@ func ParseMarkdown(data []byte) (Record, error) {
 	if len(bytes.TrimSpace(after)) > 0 {
 		return Record{}, errors.New("reading validation.md: text follows its record")
 	}
-	var version struct {
-		SchemaVersion int `json:"schemaVersion"`
-	}
-	if err := json.Unmarshal(body, &version); err != nil {
-		return Record{}, errors.New("reading validation.md: its record is not JSON")
-	}
-	if version.SchemaVersion != SchemaVersion {
-		return Record{}, fmt.Errorf("reading validation.md: its schemaVersion is %d, this program reads %d", version.SchemaVersion, SchemaVersion)
-	}
-	var r Record
-	if err := strictJSON(body, &r); err != nil {
-		return Record{}, fmt.Errorf("reading validation.md: its record: %w", err)
-	}
-	r, _, err := r.canonical()
+	r, err := ParseRecord(body)
 	if err != nil {
 		return Record{}, fmt.Errorf("reading validation.md: its record: %w", err)
 	}
 	return r, nil
+}
+
+// ParseRecord reads the JSON of a record, as strictly as ParseMarkdown does.
+func ParseRecord(data []byte) (Record, error) {
+	var version struct {
+		SchemaVersion int `json:"schemaVersion"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return Record{}, errors.New("it is not JSON")
+	}
+	if version.SchemaVersion != SchemaVersion {
+		return Record{}, fmt.Errorf("its schemaVersion is %d, this program reads %d", version.SchemaVersion, SchemaVersion)
+	}
+	var r Record
+	if err := strictJSON(data, &r); err != nil {
+		return Record{}, err
+	}
+	r, _, err := r.canonical()
+	return r, err
 }

@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +32,20 @@ type Record struct {
 	Timings       map[string]int64 `json:"timings"` // milliseconds by step name
 	StartedAt     time.Time        `json:"startedAt"`
 	Tool          Tool             `json:"tool"`
+	Attestation   *Envelope        `json:"attestation,omitempty"` // a signature of all the above; nil: unsigned
+}
+
+// Envelope is a DSSE envelope: a payload and who signed it. Payload and Sig are in base64.
+type Envelope struct {
+	PayloadType string      `json:"payloadType"`
+	Payload     string      `json:"payload"`
+	Signatures  []Signature `json:"signatures"`
+}
+
+// Signature is one signature of an Envelope.
+type Signature struct {
+	KeyID string `json:"keyid"` // a hint; it proves nothing
+	Sig   string `json:"sig"`
 }
 
 // Subject is what was validated; all of it is bound by digest.
@@ -110,6 +126,24 @@ func (c ConfigRef) OfBranch() bool { return strings.HasSuffix(c.Ref, TrustedBran
 // Tool is the program that wrote the record.
 type Tool struct {
 	Version string `json:"version"`
+}
+
+// Digest names all that the record says, apart from its signature: hexadecimal digits of SHA-256 over its JSON.
+func (r Record) Digest() (string, error) {
+	r.Attestation = nil
+	_, data, err := r.canonical()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Computed is the outcome that the record's criteria, findings, diagnostics and verdict amount to.
+func (r Record) Computed() Outcome {
+	j := Judgement{Verdict: r.Verdict, Criteria: r.Criteria, Findings: r.Findings, Diagnostics: r.Diagnostics}
+	j.conclude()
+	return j.Outcome
 }
 
 // SaysTheSame reports whether two records give the same verdict of the same subject by the same agents, so that the

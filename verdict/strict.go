@@ -34,6 +34,9 @@ var errNotJSON = errors.New("it is not valid JSON")
 
 // checkKeys walks one value of type t. It goes no deeper than t does, whatever the data.
 func checkKeys(dec *json.Decoder, t reflect.Type) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	tok, err := dec.Token()
 	if err != nil {
 		return errNotJSON

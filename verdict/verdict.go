@@ -92,7 +92,8 @@ type Reported struct {
 // Reason names why a run could not start.
 type Reason string
 
-// The reasons of a refusal. They are stable and feed a caller's turn loop.
+// The reasons of a refusal. They are stable and feed a caller's turn loop. Those that begin with record_ are the gate's:
+// why a recorded verdict does not count.
 const (
 	TicketNotFound   Reason = "ticket_not_found"
 	BranchAmbiguous  Reason = "branch_ambiguous"
@@ -109,6 +110,19 @@ const (
 	ArtifactUnsafe   Reason = "artifact_unsafe"
 	ArtifactIsSource Reason = "artifact_is_source"
 	ArtifactTooLarge Reason = "artifact_too_large"
+
+	RecordMissing     Reason = "record_missing"     // nobody judged, or it was not committed
+	RecordInvalid     Reason = "record_invalid"     // validation.md holds no record that can be read
+	RecordEdited      Reason = "record_edited"      // it is not what the program makes of its record
+	RecordContradicts Reason = "record_contradicts" // no run ends with such a record
+	RecordForeign     Reason = "record_foreign"     // it is about another issue
+	RecordStale       Reason = "record_stale"       // it is about another tree, contract, configuration, artifact set or image
+	RecordDirty       Reason = "record_dirty"       // it is about changes that were never committed
+	RecordOwnConfig   Reason = "record_own_config"  // the ticket's branch decided how it was judged
+	RecordInside      Reason = "record_inside"      // an agent judged from inside the box, and the configuration does not take its word
+	RecordExpired     Reason = "record_expired"     // it is older than is allowed
+	RecordUnsigned    Reason = "record_unsigned"    // nobody signed it
+	RecordUntrusted   Reason = "record_untrusted"   // its signature is another record's, broken, or by a key that is not trusted
 )
 
 // Refusal says that a run cannot start because of what the ticket holds. It is an error so that packages can return

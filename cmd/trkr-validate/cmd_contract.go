@@ -119,12 +119,8 @@ func bodyOf(s settings, repo *ticket.Repo, issue string, given []byte) ticket.Bo
 	}
 }
 
-// withTicket resolves an issue, lends the ticket to use and closes it.
-func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, issue string, use func(*ticket.Repo, *ticket.Ticket) error) error {
-	repo, err := ticket.Open(ctx, a.directory)
-	if err != nil {
-		return during("resolve", err)
-	}
+// query says which ticket is meant.
+func (a *app) query(s settings, o ticketOptions, issue string) ticket.Query {
 	q := ticket.Query{
 		Issue: issue, Branch: o.branch, Ref: o.ref,
 		BranchTemplate: s.Ticket.Branch, DirTemplate: s.Ticket.Dir, Base: s.Ticket.Base,
@@ -132,13 +128,18 @@ func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, issue
 	if o.worktree != "" {
 		q.Worktree = a.path(o.worktree)
 	}
-	t, err := repo.Resolve(ctx, q)
+	return q
+}
+
+// withTicket finds an issue's ticket and lends it to use. No worktree is made for it.
+func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, issue string, use func(*ticket.Repo, *ticket.Ticket) error) error {
+	repo, err := ticket.Open(ctx, a.directory)
 	if err != nil {
 		return during("resolve", err)
 	}
-	err = use(repo, t)
-	if cerr := t.Close(); err == nil {
-		err = cerr
+	t, err := repo.Find(ctx, a.query(s, o, issue))
+	if err != nil {
+		return during("resolve", err)
 	}
-	return err
+	return use(repo, t)
 }

@@ -27,6 +27,7 @@ type runOptions struct {
 	ticket    ticketOptions
 	build     buildOptions
 	agreed    agreedOptions
+	sign      signOptions
 	jobs      int
 	issueBody string
 	only      []string
@@ -61,6 +62,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	o.ticket.flags(cmd)
 	o.build.flags(cmd)
 	o.agreed.flags(cmd)
+	o.sign.flags(cmd)
 	o.box.trials.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
@@ -91,6 +93,10 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	signer, err := a.signer(cmd, o.sign)
+	if err != nil {
+		return err
+	}
 	wait := o.wait
 	if !cmd.Flags().Changed("wait") && terminal(a.err) {
 		wait = 10 * time.Minute
@@ -109,6 +115,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 		} else if err != nil {
 			return err
 		}
+		request.Signer, request.SignHost = signer, o.sign.host
 		request.Agreed, request.Sinks = agreed, []event.Sink{p}
 		request.Clean, request.AllowDirty, request.VerifyAll = o.build.clean, o.build.allowDirty, o.verifyAll
 		request.Only, request.NoCommit, request.Wait = o.only, o.noCommit || o.ticket.ref != "", wait

@@ -32,6 +32,13 @@ type resultJSON struct {
 	Error    *errorJSON        `json:"error"`
 	Recorded *recordedJSON     `json:"recorded"`
 	Stale    bool              `json:"stale,omitempty"` // of show: the verdict is not about what the ticket is now
+	Gate     *gateJSON         `json:"gate,omitempty"`  // of gate
+}
+
+type gateJSON struct {
+	SignedBy  string   `json:"signedBy"`  // the trusted key; empty where there is none
+	Unchecked []string `json:"unchecked"` // what was not compared
+	Rerun     []string `json:"rerun"`     // why it was validated again
 }
 
 type recordedJSON struct {

@@ -93,6 +93,18 @@ func (o agreedOptions) agreed(cmd *cobra.Command) (ticket.Agreed, error) {
 	return given, nil
 }
 
+// signOptions name the key that signs a record.
+type signOptions struct {
+	key  string
+	host bool
+}
+
+func (o *signOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.key, "sign-key", "", "sign the record with the private key in this `file`, or in a variable: env:NAME")
+	f.BoolVar(&o.host, "sign-host-build", false, "sign also what was built on this machine, where the build could have read the key")
+}
+
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage(cmd, fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0]))

@@ -11,8 +11,9 @@ import (
 // result is what became of a run as it is told.
 type result struct {
 	stage.Result
-	again bool   // the verdict was there before this call
-	stale string // why it is not known to be about what the ticket is now; empty where it is
+	again bool      // the verdict was there before this call
+	stale string    // why it is not known to be about what the ticket is now; empty where it is
+	gate  *gateJSON // of gate
 }
 
 // exit is the exit code of one result. Nothing is known of code that the verdict is not about.
@@ -37,6 +38,7 @@ func documentOf(results []result, code exitCode) document {
 		if r.Recorded != nil {
 			one.Recorded = &recordedJSON{Commit: r.Recorded.Commit, Path: r.Recorded.Path}
 		}
+		one.Gate = r.gate
 		doc.Results = append(doc.Results, one)
 	}
 	return doc
@@ -147,6 +149,14 @@ func where(b *strings.Builder, a *app, r result) {
 			say(b, "  recorded    ", r.Recorded.Path+" says so already")
 		default:
 			say(b, "  recorded    ", fmt.Sprintf("%s in %s%s", r.Recorded.Path, short(r.Recorded.Commit), branch))
+		}
+	}
+	if r.gate != nil {
+		if r.gate.SignedBy != "" {
+			say(b, "  signed by   ", r.gate.SignedBy)
+		}
+		for _, what := range r.gate.Unchecked {
+			say(b, "  not checked ", what)
 		}
 	}
 	if r.RunDir != "" {

@@ -1,0 +1,93 @@
+package stage_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trkr-dev/trkr-validate/artifact"
+	"github.com/trkr-dev/trkr-validate/attest"
+	"github.com/trkr-dev/trkr-validate/stage"
+	"github.com/trkr-dev/trkr-validate/verdict"
+)
+
+func newSigner(t *testing.T) *attest.Signer {
+	t.Helper()
+	private, _, err := attest.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := attest.ParseSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What a build on this machine could have read signs nothing, unless somebody says so.
+func TestAHostBuildIsSignedOnlyOnDemand(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.req.Signer = newSigner(t)
+	res := k.run(verdict.Clear)
+	if res.Record.Attestation != nil || !slices.ContainsFunc(res.Hints, func(h string) bool { return strings.Contains(h, "--sign-host-build") }) {
+		t.Errorf("signed: %v, hints %q", res.Record.Attestation != nil, res.Hints)
+	}
+	// The same verdict, signed, is another: it is recorded once more, and then no more.
+	k.req.SignHost = true
+	keys := attest.Keys{k.req.Signer.Public()}
+	if res = k.run(verdict.Clear); res.Recorded == nil || res.Recorded.Commit == "" {
+		t.Fatal("the signed record was not committed beside the unsigned one")
+	}
+	for _, text := range []string{k.git("show", "trkr/7:.trkr/tickets/7/validation.md"), k.git("show", "HEAD:.trkr/tickets/7/validation.md")} {
+		rec, err := verdict.ParseMarkdown([]byte(text + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keys.Check(rec); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(res.RunDir, "attestation.json")); err != nil {
+		t.Error(err)
+	}
+	if res = k.run(verdict.Clear); res.Recorded == nil || res.Recorded.Commit != "" {
+		t.Error("the same signed record was committed twice")
+	}
+	k.req.Signer = newSigner(t)
+	if res = k.run(verdict.Clear); res.Recorded == nil || res.Recorded.Commit == "" {
+		t.Error("another key's signature was taken for this one's")
+	}
+}
+
+// A record that never came to a judgement is nobody's word.
+func TestARefusalIsNotSigned(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	k.req.Signer, k.req.SignHost = newSigner(t), true
+	k.req.Config.Validate.Build = "exit 1"
+	if res := k.run(verdict.Refused); res.Record.Attestation != nil {
+		t.Error("a refusal is signed")
+	}
+}
+
+// Sealing again gives what the run sealed, and starts no box.
+func TestSealGivesWhatARunSeals(t *testing.T) {
+	k := newKit(t, scripted(allMet))
+	want := k.run(verdict.Clear).Record.Subject
+	k.req.Clean = true
+	res, got := stage.Seal(t.Context(), k.req)
+	if got == nil {
+		t.Fatalf("%+v", res)
+	}
+	if got.Tree != want.Tree || artifact.Digest(got.Manifest) != want.ManifestDigest {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if out := k.git("worktree", "list"); strings.Count(out, "\n") > 0 {
+		t.Errorf("a worktree is left: %s", out)
+	}
+	k.req.Config.Validate.Build = "exit 1"
+	if res, got := stage.Seal(t.Context(), k.req); got != nil || res.Outcome != verdict.Refused || !slices.Contains(reasons(res), verdict.BuildFailed) {
+		t.Errorf("%+v %+v", res, got)
+	}
+}
