@@ -8,8 +8,8 @@ import (
 
 type (
 	junitSuites struct {
-		XMLName xml.Name   `xml:"testsuites"`
-		Suite   junitSuite `xml:"testsuite"`
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
 		Name      string      `xml:"name,attr"`
@@ -36,10 +36,25 @@ type (
 	}
 )
 
-// JUnit writes the record for programs that show tests: one test for each criterion (failure: unmet; error: blocked;
-// skipped: unverified), one for each blocking finding, diagnostic and refusal. A record that is not clear always
-// holds a failure or an error. The XML is valid whatever the record holds: what XML cannot carry becomes U+FFFD.
-func (r Record) JUnit() ([]byte, error) {
+// JUnit is that of one record.
+func (r Record) JUnit() ([]byte, error) { return JUnit([]Record{r}) }
+
+// JUnit writes records for programs that show tests, a suite for each: one test for each criterion (failure: unmet;
+// error: blocked; skipped: unverified), one for each blocking finding, diagnostic and refusal. A record that is not clear
+// always holds a failure or an error. The XML is valid whatever a record holds: what XML cannot carry becomes U+FFFD.
+func JUnit(records []Record) ([]byte, error) {
+	var all junitSuites
+	for _, r := range records {
+		all.Suites = append(all.Suites, r.suite())
+	}
+	body, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing JUnit: %w", err)
+	}
+	return append([]byte(xml.Header), append(body, '\n')...), nil
+}
+
+func (r Record) suite() junitSuite {
 	var ms int64
 	for _, t := range r.Timings {
 		ms += t
@@ -66,11 +81,7 @@ func (r Record) JUnit() ([]byte, error) {
 		s.error(r.Issue, "outcome", string(r.Outcome), "the outcome is "+string(r.Outcome))
 	}
 	s.Tests = len(s.Cases)
-	body, err := xml.MarshalIndent(junitSuites{Suite: s}, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing JUnit: %w", err)
-	}
-	return append([]byte(xml.Header), append(body, '\n')...), nil
+	return s
 }
 
 func (s *junitSuite) criterion(issue string, c Criterion) {

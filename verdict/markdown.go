@@ -22,6 +22,10 @@ func (r Record) Markdown() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering validation.md: %w", err)
 	}
+	return append(append([]byte(r.account()+recordHead), data...), recordTail...), nil
+}
+
+func (r Record) account() string {
 	var d document
 	d.head(r)
 	d.criteria(r)
@@ -30,7 +34,23 @@ func (r Record) Markdown() ([]byte, error) {
 	d.subject(r)
 	d.environment(r)
 	d.origin(r)
-	return append(append([]byte(d.String()+recordHead), data...), recordTail...), nil
+	return d.String()
+}
+
+// Account is the part of validation.md that is for people, for places that hold no more than most bytes: what does not
+// fit is left out from the end, in whole lines, and that is said.
+func (r Record) Account(most int) (string, error) {
+	r, _, err := r.canonical()
+	if err != nil {
+		return "", fmt.Errorf("writing the account: %w", err)
+	}
+	text := r.account()
+	if len(text) <= most {
+		return text, nil
+	}
+	const rest = "\n… and more: this place holds no longer text.\n"
+	text = text[:max(0, most-len(rest))]
+	return text[:strings.LastIndexByte(text, '\n')+1] + rest, nil
 }
 
 // document writes lines. Every text of the record goes through code or known.

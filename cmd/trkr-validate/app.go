@@ -14,6 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/stage"
+	"github.com/trkr-dev/trkr-validate/verdict"
 )
 
 // streams are what the program talks through. The result goes to out, everything else to err.
@@ -43,6 +45,8 @@ type app struct {
 	quiet       bool
 	logLevel    string
 	logFormat   string
+
+	reports *reporting // what is to be written for CI; nil: nothing
 
 	engines map[[2]string]chosen // by name and image
 	warned  bool                 // of variables that set nothing
@@ -120,6 +124,10 @@ func (a *app) end(command string, err error) exitCode {
 		} else {
 			f.print(a.err)
 		}
+		unstarted := stage.Result{Outcome: verdict.Error, Failure: &stage.Failure{Code: f.code, Step: f.step, Message: f.message(), Hints: f.hints()}}
+		if werr := a.writeReports([]result{{Result: unstarted}}, code); werr != nil {
+			say(a.err, "error: ", werr.Error())
+		}
 	}
 	if interrupted := a.interrupted.exit(); interrupted != 0 {
 		return interrupted
@@ -133,11 +141,11 @@ func (a *app) setup(*cobra.Command, []string) error {
 	if err != nil || a.logLevel == "" {
 		return fault.Usagef("flag", []string{"known are trace, debug, info, warn, error, disabled"}, "--log-level: %q is no level", a.logLevel)
 	}
-	var to io.Writer = a.logTo
+	var to io.Writer = defused{a.logTo}
 	switch a.logFormat {
 	case "json":
 	case "text":
-		to = zerolog.ConsoleWriter{Out: a.logTo, NoColor: !terminal(a.err), TimeFormat: "15:04:05"}
+		to = zerolog.ConsoleWriter{Out: to, NoColor: !terminal(a.err), TimeFormat: "15:04:05"}
 	default:
 		return fault.Usagef("flag", []string{"known are text, json"}, "--log-format: %q is no format", a.logFormat)
 	}

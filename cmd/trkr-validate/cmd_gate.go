@@ -58,6 +58,7 @@ Exit codes: that of the recorded outcome where the verdict counts, 0 for clear; 
 	o.run.ticket.flags(cmd)
 	o.run.agreed.flags(cmd)
 	o.run.sign.flags(cmd)
+	o.run.reports.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.run.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
 	f.StringVar(&o.keys, "trusted-keys", "", "demand a signature by a key of this `folder` (*.pub), or of REV:DIR as committed")
@@ -69,6 +70,9 @@ Exit codes: that of the recorded outcome where the verdict counts, 0 for clear; 
 }
 
 func (a *app) gate(cmd *cobra.Command, o gateOptions, args []string) error {
+	if err := a.prepare(cmd, &o.run.reports); err != nil {
+		return err
+	}
 	if o.maxAge < 0 {
 		return usage(cmd, fmt.Errorf("--max-age must not be negative, got %s", o.maxAge))
 	}
@@ -84,10 +88,15 @@ func (a *app) gate(cmd *cobra.Command, o gateOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := a.gated(cmd, o, issue, agreed)
+	s, err := a.settingsFor(cmd, o.run.ticket, issue)
 	if err != nil {
 		return err
 	}
+	r, err := a.gated(cmd, o, s, issue, agreed)
+	if err != nil {
+		return err
+	}
+	a.placeIn(cmd.Context(), &r, s.Ticket.Dir)
 	if !o.rerun || !onlyTheRecord(r.Refusals) {
 		return a.finish(cmd, []result{r})
 	}
@@ -120,6 +129,7 @@ func (a *app) gateAgain(cmd *cobra.Command, o gateOptions, was result, agreed ti
 	if err := p.Close(); err != nil {
 		return err
 	}
+	a.placeIn(cmd.Context(), &r, request.Config.Ticket.Dir)
 	for _, why := range was.Refusals {
 		r.gate.Rerun = append(r.gate.Rerun, why.Error())
 		r.Hints = append(r.Hints, "it was validated again: "+why.Error())
@@ -128,19 +138,15 @@ func (a *app) gateAgain(cmd *cobra.Command, o gateOptions, was result, agreed ti
 }
 
 // gated compares the verdict that a branch holds with what is there now.
-func (a *app) gated(cmd *cobra.Command, o gateOptions, issue string, agreed ticket.Agreed) (result, error) {
+func (a *app) gated(cmd *cobra.Command, o gateOptions, s settings, issue string, agreed ticket.Agreed) (result, error) {
 	ctx := cmd.Context()
-	s, err := a.settingsFor(cmd, o.run.ticket, issue)
-	if err != nil {
-		return result{}, err
-	}
 	repo, err := ticket.Open(ctx, a.directory)
 	if err != nil {
 		return result{}, during("resolve", err)
 	}
 	t, err := repo.Find(ctx, a.query(s, o.run.ticket, issue))
 	if verdict.IsRefusal(err) {
-		return refused(issue, nil, verdict.Refusals(err)), nil
+		return refused(issue, nil, "", verdict.Refusals(err)), nil
 	} else if err != nil {
 		return result{}, during("resolve", err)
 	}
@@ -173,7 +179,7 @@ func (a *app) gated(cmd *cobra.Command, o gateOptions, issue string, agreed tick
 		return result{}, during("resolve", err)
 	}
 	if len(refusals) > 0 { // without a contract or a verdict there is nothing to compare
-		return refused(issue, nil, hinted(refusals, o.rerun)), nil
+		return refused(issue, nil, t.Commit, hinted(refusals, o.rerun)), nil
 	}
 	if o.rebuild {
 		sealed, subject := a.rebuilt(cmd, o, issue, agreed)
@@ -190,7 +196,7 @@ func (a *app) gated(cmd *cobra.Command, o gateOptions, issue string, agreed tick
 	}
 	j := gate.Judge(file, now)
 	if len(j.Refusals) > 0 {
-		r := refused(issue, j.Record, hinted(j.Refusals, o.rerun))
+		r := refused(issue, j.Record, t.Commit, hinted(j.Refusals, o.rerun))
 		r.gate = &gateJSON{Unchecked: orEmpty(j.Unchecked), Rerun: []string{}}
 		return r, nil
 	}
@@ -258,8 +264,9 @@ func takesInside(c config.Config) bool {
 
 // refused is the result of a verdict that does not count. What was recorded is not part of it: nobody must take its
 // outcome for the gate's.
-func refused(issue string, found *verdict.Record, refusals []verdict.Refusal) result {
+func refused(issue string, found *verdict.Record, commit string, refusals []verdict.Refusal) result {
 	record := verdict.Record{SchemaVersion: verdict.SchemaVersion, Issue: issue, Outcome: verdict.Refused, ExitCode: verdict.Refused.ExitCode(), Refusals: refusals}
+	record.Subject.Commit = commit
 	if found != nil {
 		record.RunID, record.StartedAt, record.Tool = found.RunID, found.StartedAt, found.Tool
 	}

@@ -28,6 +28,7 @@ type runOptions struct {
 	build     buildOptions
 	agreed    agreedOptions
 	sign      signOptions
+	reports   reporting
 	jobs      int
 	issueBody string
 	only      []string
@@ -63,6 +64,7 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	o.build.flags(cmd)
 	o.agreed.flags(cmd)
 	o.sign.flags(cmd)
+	o.reports.flags(cmd)
 	o.box.trials.flags(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.jobs, "jobs", min(runtime.NumCPU(), 8), "how many tickets are validated side by side")
@@ -75,6 +77,9 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
+	if err := a.prepare(cmd, &o.reports); err != nil {
+		return err
+	}
 	if len(args) == 0 {
 		issue, err := a.issueOfCI(cmd, &o.ticket)
 		if err != nil {
@@ -123,6 +128,9 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	}
 	for _, r := range validate(cmd.Context(), requests, o.jobs) {
 		results[slices.Index(issues, r.Issue)].Result = r
+	}
+	for i, request := range requests {
+		a.placeIn(cmd.Context(), &results[slices.Index(issues, request.Issue)], requests[i].Config.Ticket.Dir)
 	}
 	if err := p.Close(); err != nil {
 		return err
@@ -320,6 +328,11 @@ func (a *app) finish(cmd *cobra.Command, results []result) error {
 	code := worst(codes)
 	if interrupted := a.interrupted.exit(); interrupted != 0 {
 		code = interrupted
+	}
+	unwritten := a.writeReports(results, code)
+	if unwritten != nil { // whoever reads them would read nothing, or what is not so
+		code = worst([]exitCode{code, exitError})
+		say(a.err, "error: ", unwritten.Error())
 	}
 	if a.json {
 		if err := a.writeJSON(documentOf(results, code)); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -60,11 +61,12 @@ func orEmpty[T any](list []T) []T {
 
 // writeJSON prints v as the one document of this call.
 func (a *app) writeJSON(v any) error {
-	e := json.NewEncoder(a.out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	return nil
+	return a.printf("%s", defuseJSON(b.Bytes()))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -122,12 +123,48 @@ func say(w io.Writer, prefix, text string) {
 	fmt.Fprintln(w, prefix+strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prefix))))
 }
 
-// visible makes text safe for a terminal: what it holds may come from the product, whose escape sequences must not
-// move a cursor or hide a line. Tabs and newlines stay.
+// visible makes text safe for a terminal and for a CI's log: what it holds may come from the product, whose escape
+// sequences must not move a cursor or hide a line, and whose words are no commands. Tabs and newlines stay.
 func visible(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		lines[i] = string(plain.Escape([]byte(line)))
+		lines[i] = defuse(string(plain.Escape([]byte(line))))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// commandWords begin what GitHub Actions, Azure Pipelines and TeamCity take for a command to them wherever it stands.
+var commandWords = []string{"##[", "##vso[", "##teamcity["}
+
+// defuse keeps a line from being a command to the CI service that reads the log.
+func defuse(line string) string {
+	if text := strings.TrimLeft(line, " \t"); strings.HasPrefix(text, "::") {
+		line = line[:len(line)-len(text)] + `\x3a` + text[1:]
+	}
+	for _, w := range commandWords {
+		line = strings.ReplaceAll(line, w, `#\x23`+w[2:])
+	}
+	return line
+}
+
+// defuseJSON does the same to a document, which still says the same.
+func defuseJSON(document []byte) []byte {
+	for _, w := range commandWords {
+		document = bytes.ReplaceAll(document, []byte(w), []byte(`#\u0023`+w[2:]))
+	}
+	return document
+}
+
+// defused is a writer of whole lines of a log.
+type defused struct{ to io.Writer }
+
+func (d defused) Write(p []byte) (int, error) {
+	lines := strings.Split(string(p), "\n")
+	for i := range lines {
+		lines[i] = defuse(lines[i])
+	}
+	if _, err := io.WriteString(d.to, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
