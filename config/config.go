@@ -19,7 +19,10 @@ type Ticket struct {
 
 // Issue says where an issue's body comes from.
 type Issue struct {
-	Command string // run with sh; prints the body. Empty: none
+	Source     string // "command" or "github"
+	Command    string // run with sh; prints the body. Empty: none
+	Repository string // of GitHub, "owner/name"; empty: what the environment names
+	URL        string // of GitHub's API; empty: what the environment names, else github.com's
 }
 
 // Validate says how a ticket is built, boxed and judged.

@@ -118,7 +118,7 @@ func (c Config) Digest() string {
 	canonical := map[string]any{}
 	for _, k := range Keys() {
 		switch k.Name {
-		case "issue.command", "ticket.base", "validate.engine", "validate.limits.cpus", "validate.commit":
+		case "issue.source", "issue.command", "issue.repository", "issue.url", "ticket.base", "validate.engine", "validate.limits.cpus", "validate.commit":
 		case "validate.env":
 			canonical[k.Name] = namesOf(c.Validate.Env)
 		case "validate.agent":

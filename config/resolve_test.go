@@ -24,6 +24,7 @@ func resolve(t *testing.T, settings ...config.Setting) config.Config {
 func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Ticket: config.Ticket{Branch: "trkr/{issue}", Dir: ".trkr/tickets/{issue}"},
+		Issue:  config.Issue{Source: "command"},
 		Validate: config.Validate{
 			BuildTimeout: 20 * time.Minute, Env: []string{}, Artifacts: []string{}, AllowTracked: []string{},
 			Engine: "auto", Image: "host", Mounts: []string{}, Install: []string{}, InstallFrom: []string{}, Services: []config.Service{},
@@ -133,6 +134,8 @@ func TestDigestBindsWhatBearsOnTheJudgement(t *testing.T) {
 		{"validate.limits.cpus", "1", false},
 		{"validate.commit", "false", false},
 		{"issue.command", "cat body", false},
+		{"issue.source", "github", false},
+		{"issue.url", "https://example.com", false},
 		{"ticket.base", "main", false},       // CI names it, and a record made elsewhere is about the same
 		{"validate.timeout", "1800s", false}, // the default in other words
 		{"validate.build", "make", true},

@@ -219,6 +219,8 @@ func (r *run) issueBody() ticket.Body {
 	switch {
 	case r.req.IssueBody != nil:
 		return func(context.Context) ([]byte, error) { return r.req.IssueBody, nil }
+	case r.req.FetchBody != nil:
+		return r.req.FetchBody
 	case command != "":
 		return func(ctx context.Context) ([]byte, error) {
 			return ticket.IssueBody(ctx, command, r.repo.Root(), r.req.Issue)

@@ -32,7 +32,8 @@ type Request struct {
 	Worktree string // empty: the one that has the branch checked out, else a temporary one
 	Ref      string // judge this commit instead of a branch's head; nothing is committed
 
-	IssueBody  []byte        // the issue's body; nil: the config's command, if any
+	IssueBody  []byte        // the issue's body; nil: FetchBody, else the config's command, if any
+	FetchBody  ticket.Body   // asks a tracker for it; nil: none is asked
 	Agreed     ticket.Agreed // the contract that was agreed, where the caller knows it; else the branch's history tells
 	Only       []string      // assertion ids to check; the others stay unverified and nothing is committed
 	NoCommit   bool

@@ -60,7 +60,8 @@ func onGitHub(getenv func(string) string) (pushed, error) {
 // githubEvent is what is read of an event.
 type githubEvent struct {
 	PullRequest *struct {
-		Head struct{ Ref, SHA string }
+		Number int
+		Head   struct{ Ref, SHA string }
 	} `json:"pull_request"`
 	Repository struct {
 		DefaultBranch string `json:"default_branch"`

@@ -74,7 +74,7 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 		}
 	}
 	return a.withTicket(ctx, s, o.ticket, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		text, err := repo.Contract(ctx, t, bodyOf(s, repo, t.Issue, given))
+		text, err := repo.Contract(ctx, t, a.bodyOf(s, repo, t.Issue, given))
 		if err != nil {
 			return during("contract", err)
 		}
@@ -106,10 +106,12 @@ func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string
 }
 
 // bodyOf is where an issue's body comes from: what was given, else the configuration; nil where neither says.
-func bodyOf(s settings, repo *ticket.Repo, issue string, given []byte) ticket.Body {
+func (a *app) bodyOf(s settings, repo *ticket.Repo, issue string, given []byte) ticket.Body {
 	switch {
 	case given != nil:
 		return func(context.Context) ([]byte, error) { return given, nil }
+	case s.Issue.Source == "github":
+		return a.gitHubBody(s, issue)
 	case s.Issue.Command != "":
 		return func(ctx context.Context) ([]byte, error) {
 			return ticket.IssueBody(ctx, s.Issue.Command, repo.Root(), issue)

@@ -92,6 +92,9 @@ func (a *app) gate(cmd *cobra.Command, o gateOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.run.reports.github.ready(cmd, s); err != nil {
+		return err
+	}
 	r, err := a.gated(cmd, o, s, issue, agreed)
 	if err != nil {
 		return err
@@ -200,7 +203,7 @@ func (a *app) gated(cmd *cobra.Command, o gateOptions, s settings, issue string,
 		r.gate = &gateJSON{Unchecked: orEmpty(j.Unchecked), Rerun: []string{}}
 		return r, nil
 	}
-	return result{again: true, gate: &gateJSON{SignedBy: j.SignedBy, Unchecked: orEmpty(j.Unchecked), Rerun: []string{}}, Result: stage.Result{
+	return result{again: true, commit: t.Commit, gate: &gateJSON{SignedBy: j.SignedBy, Unchecked: orEmpty(j.Unchecked), Rerun: []string{}}, Result: stage.Result{
 		Issue: issue, RunID: j.Record.RunID, Outcome: j.Record.Outcome, Record: j.Record, Recorded: &stage.Recorded{Path: name},
 	}}, nil
 }
@@ -213,7 +216,7 @@ func (a *app) agreedContract(ctx context.Context, s settings, repo *ticket.Repo,
 			return c, nil, err
 		}
 	}
-	text, err := repo.Contract(ctx, t, bodyOf(s, repo, t.Issue, given))
+	text, err := repo.Contract(ctx, t, a.bodyOf(s, repo, t.Issue, given))
 	if err == nil {
 		_, err = repo.Fixed(ctx, t, text, agreed)
 	}

@@ -73,19 +73,19 @@ func (a *app) source(cmd *cobra.Command, o ticketOptions, arg string) (source, e
 	}
 	var found source
 	err = a.withTicket(cmd.Context(), s, o, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		found, err = committedSource(cmd.Context(), s, repo, t)
+		found, err = a.committedSource(cmd.Context(), s, repo, t)
 		return during("contract", err)
 	})
 	return found, err
 }
 
-func committedSource(ctx context.Context, s settings, repo *ticket.Repo, t *ticket.Ticket) (source, error) {
+func (a *app) committedSource(ctx context.Context, s settings, repo *ticket.Repo, t *ticket.Ticket) (source, error) {
 	name := path.Join(t.Dir, ticket.ContractName)
 	text, err := repo.File(ctx, t.Commit, name)
 	if err == nil {
 		return source{name: name, text: text}, nil
 	}
-	body := bodyOf(s, repo, t.Issue, nil)
+	body := a.bodyOf(s, repo, t.Issue, nil)
 	if !errors.Is(err, fs.ErrNotExist) || body == nil {
 		_, err = repo.Contract(ctx, t, body) // which says what is wrong
 		return source{}, err

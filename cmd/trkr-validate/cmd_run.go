@@ -76,6 +76,18 @@ Exit codes: 0 clear, 1 blocking, 3 incomplete, 4 refused, 5 wrong call or config
 	return cmd
 }
 
+// readyToPublish asks for the settings only where GitHub is to be told anything.
+func (a *app) readyToPublish(cmd *cobra.Command, p *publishing, o ticketOptions, issue string) error {
+	if !p.check && p.comment == "" {
+		return nil
+	}
+	s, err := a.settingsFor(cmd, o, issue)
+	if err != nil {
+		return err
+	}
+	return p.ready(cmd, s)
+}
+
 func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 	if err := a.prepare(cmd, &o.reports); err != nil {
 		return err
@@ -92,6 +104,9 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 		return err
 	}
 	if err := o.check(cmd, len(issues)); err != nil {
+		return err
+	}
+	if err := a.readyToPublish(cmd, &o.reports.github, o.ticket, issues[0]); err != nil {
 		return err
 	}
 	agreed, err := o.agreed.agreed(cmd)
@@ -187,7 +202,7 @@ func issuesOf(args []string) ([]string, error) {
 }
 
 func (o runOptions) check(cmd *cobra.Command, issues int) error {
-	for _, name := range []string{"branch", "worktree", "ref", "issue-body", "only", "contract-digest", "accept-contract"} {
+	for _, name := range []string{"branch", "worktree", "ref", "issue-body", "only", "contract-digest", "accept-contract", "check", "comment"} {
 		if issues > 1 && cmd.Flags().Changed(name) {
 			return usage(cmd, fmt.Errorf("--%s goes with one issue, not %d", name, issues))
 		}
@@ -224,6 +239,9 @@ func (a *app) request(cmd *cobra.Command, box boxOptions, t ticketOptions, bodyF
 		Issue: issue, Dir: a.directory, Branch: t.branch, Ref: t.ref,
 		Config: s.Config, ConfigRef: s.ref(root), ConfigNote: s.note,
 		Environ: os.Environ(), ToolVersion: toolVersion(), Log: a.log,
+	}
+	if s.Issue.Source == "github" {
+		req.FetchBody = a.gitHubBody(s, issue)
 	}
 	if t.worktree != "" {
 		req.Worktree = a.path(t.worktree)

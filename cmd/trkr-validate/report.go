@@ -11,10 +11,11 @@ import (
 // result is what became of a run as it is told.
 type result struct {
 	stage.Result
-	again bool          // the verdict was there before this call
-	stale string        // why it is not known to be about what the ticket is now; empty where it is
-	gate  *gateJSON     // of gate
-	place verdict.Place // of the assertions; for reports
+	again  bool          // the verdict was there before this call
+	stale  string        // why it is not known to be about what the ticket is now; empty where it is
+	commit string        // that the gate looked at
+	gate   *gateJSON     // of gate
+	place  verdict.Place // of the assertions; for reports
 }
 
 // exit is the exit code of one result. Nothing is known of code that the verdict is not about.

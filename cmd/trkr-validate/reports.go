@@ -53,14 +53,16 @@ type report struct {
 
 // reporting is what a call is to write for CI.
 type reporting struct {
-	asked []string
-	all   []report
-	done  bool
+	asked  []string
+	all    []report
+	github publishing
+	done   bool
 }
 
 func (p *reporting) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.asked, "report", nil,
 		"write `KIND[=FILE]` for CI: junit=FILE, sarif=FILE, github-summary, github-output, github-annotations; repeatable")
+	p.github.flags(cmd)
 }
 
 // prepare reads the flags. A file of an earlier call goes at once, so that nothing old can be taken for this call's.
@@ -117,6 +119,9 @@ func (a *app) writeReports(results []result, code exitCode) error {
 		if err != nil {
 			errs = append(errs, fault.Env("report", fmt.Errorf("writing the report %s: %w", p.name, err)))
 		}
+	}
+	if len(results) == 1 {
+		errs = append(errs, a.publish(&a.reports.github, results[0]))
 	}
 	return errors.Join(errs...)
 }
@@ -182,7 +187,7 @@ func placeOf(ctx context.Context, dir, template, issue, commit string) verdict.P
 
 // placeIn notes where the assertions of a result stand, where reports are asked for.
 func (a *app) placeIn(ctx context.Context, r *result, template string) {
-	if a.reports == nil || len(a.reports.all) == 0 {
+	if a.reports == nil || len(a.reports.all) == 0 && !a.reports.github.check {
 		return
 	}
 	commit := ""

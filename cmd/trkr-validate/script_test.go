@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 //	                        of the others in a commit of its own a contract.md
 //	json PATH VALUE         stdout is exactly one JSON document, and it holds VALUE at PATH (error.hints.0, results.len)
 //
+//	github                  a GitHub with the repository o/r, at $GITHUB_SERVER
+//	told                    what it was told, as stdout
 //	silent                  a Docker daemon that takes calls and never answers, at $SILENT
 //
 // and the conditions [gvisor] and [docker]: that engine can be used here. Where TRKR_REQUIRE_ENGINES names an engine
@@ -56,6 +58,8 @@ func TestScripts(t *testing.T) {
 			"branch": branch,
 			"json":   jsonPath,
 			"silent": silentDaemon,
+			"github": gitHubServer,
+			"told":   gitHubTold,
 		},
 	})
 }

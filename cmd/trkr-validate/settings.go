@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,6 +105,10 @@ func (a *app) layer(cmd *cobra.Command, file config.File) (settings, error) {
 		problems = append(problems, found.Problems...)
 	} else if err != nil {
 		return settings{}, err
+	}
+	if c.Issue.Source == "github" && c.Issue.Command != "" {
+		at := s.values[slices.IndexFunc(s.values, func(v config.Setting) bool { return v.Key == "issue.command" })].At
+		problems = append(problems, config.Problem{Where: at, Key: "issue.command", Text: "is not asked where issue.source is github", Hint: "remove one of them"})
 	}
 	if len(problems) > 0 {
 		return settings{}, &config.Error{Problems: problems}

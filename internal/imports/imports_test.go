@@ -28,6 +28,7 @@ var known = map[string][]string{
 	"github.com/moby/":               {"sandbox/docker", "images", "build"},
 	"gvisor.dev/":                    {"sandbox/gvisor"},
 	"github.com/spf13/":              {"cmd/trkr-validate"},
+	"github.com/google/go-github/":   {"internal/github"},
 	"github.com/rs/zerolog":          {"cmd/trkr-validate", "stage"},
 	"github.com/hashicorp/yamux":     {"sandbox/internal/wire", "sandbox/shim"},
 	"github.com/bmatcuk/doublestar/": {"artifact", "stage"},
