@@ -29,6 +29,7 @@ cheat:
 
 lint:
 	go run -modfile=tools/go.mod github.com/golangci/golangci-lint/v2/cmd/golangci-lint run
+	go tool -modfile=tools/go.mod actionlint -ignore 'label "docker" is unknown' $$(ls examples/ci/*.yml | grep -v gitlab)
 
 bench:
 	scripts/bench

@@ -94,7 +94,7 @@ func missing(t *Ticket, file string, asked bool) *verdict.Refusal {
 	if asked {
 		r.Detail += fmt.Sprintf(", and the body of issue %s has no section %q", t.Issue, "Validation contract")
 	} else {
-		r.Hints = append(r.Hints, "an issue's body is read where issue.command is set or --issue-body names a file")
+		r.Hints = append(r.Hints, "an issue's body is read where issue.command is set, issue.source is github, or --issue-body names a file")
 	}
 	r.Hints = append(r.Hints, "commit "+file+" with one line for each assertion: VAL-1: what can be seen")
 	return r

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 //	                        of the others in a commit of its own a contract.md
 //	json PATH VALUE         stdout is exactly one JSON document, and it holds VALUE at PATH (error.hints.0, results.len)
 //
+//	action [INPUT=value]... run action.yml as a runner would; action_test.go
 //	github                  a GitHub with the repository o/r, at $GITHUB_SERVER
 //	told                    what it was told, as stdout
 //	silent                  a Docker daemon that takes calls and never answers, at $SILENT
@@ -58,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"branch": branch,
 			"json":   jsonPath,
 			"silent": silentDaemon,
+			"action": action,
 			"github": gitHubServer,
 			"told":   gitHubTold,
 		},
