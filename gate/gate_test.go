@@ -3,6 +3,8 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,7 +112,7 @@ func lenient(file []byte) (r verdict.Record, err error) {
 // named.
 func TestNobodyPassesWithAVerdictThatDoesNotCount(t *testing.T) {
 	never := func(*judge) {}
-	for name, x := range map[string]struct {
+	cheats := map[string]struct {
 		file    func(t *testing.T) []byte
 		now     func(n *Now)
 		want    verdict.Reason
@@ -291,7 +293,20 @@ func TestNobodyPassesWithAVerdictThatDoesNotCount(t *testing.T) {
 			},
 			want: verdict.RecordContradicts, says: "who is none of its agents", without: []string{"run"},
 		},
-	} {
+	}
+	for _, reason := range gateReasons(t) {
+		if reason == verdict.RecordMissing {
+			continue // there is no file to judge
+		}
+		tried := false
+		for _, x := range cheats {
+			tried = tried || x.want == reason
+		}
+		if !tried {
+			t.Errorf("nothing is refused for %s", reason)
+		}
+	}
+	for name, x := range cheats {
 		t.Run(name, func(t *testing.T) {
 			file, now := written(t, signed(t, honest(t), ours)), there(t)
 			if x.file != nil {
@@ -335,6 +350,22 @@ func TestNobodyPassesWithAVerdictThatDoesNotCount(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gateReasons are those that package verdict has for the gate.
+func gateReasons(t *testing.T) (all []verdict.Reason) {
+	t.Helper()
+	text, err := os.ReadFile("../verdict/verdict.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`"(record_[a-z_]+)"`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, verdict.Reason(m[1]))
+	}
+	if len(all) < 12 {
+		t.Fatalf("only %d reasons were read", len(all))
+	}
+	return all
 }
 
 func refusalText(j Judgement) string {

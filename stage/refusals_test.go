@@ -116,6 +116,9 @@ func TestEveryRefusalSaysTheNextStep(t *testing.T) {
 		})
 	}
 	for _, reason := range allReasons(t) {
+		if strings.HasPrefix(string(reason), "record_") {
+			continue // the gate's, which tests them; no run has them
+		}
 		if !slices.ContainsFunc(cases, func(c refusal) bool { return c.reason == reason }) {
 			t.Errorf("no case for %s", reason)
 		}
