@@ -125,6 +125,9 @@ func (a *app) gateAgain(cmd *cobra.Command, o gateOptions, was result, agreed ti
 	if err != nil {
 		return err
 	}
+	if err := judges(&request, o.run.box.trials); err != nil {
+		return err
+	}
 	p := a.progress()
 	request.Agreed, request.Signer, request.SignHost, request.Sinks = agreed, signer, o.run.sign.host, []event.Sink{p}
 	request.NoCommit = o.run.noCommit || o.run.ticket.ref != ""
