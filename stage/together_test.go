@@ -64,6 +64,11 @@ func TestEightTicketsAtOnce(t *testing.T) {
 		if got := k.git("diff", "--name-only", before[issue], "trkr/"+issue); got != ".trkr/tickets/"+issue+"/validation.md" {
 			t.Errorf("%s: the branch changed %q", issue, got)
 		}
+		for _, hint := range res.Hints {
+			if strings.HasPrefix(hint, "cleaning up") {
+				t.Errorf("%s: %s", issue, hint)
+			}
+		}
 		if got := k.git("rev-list", "--count", before[issue]+"..trkr/"+issue); got != "1" {
 			t.Errorf("%s: %s commits", issue, got)
 		}

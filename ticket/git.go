@@ -108,12 +108,15 @@ func findGit(ctx context.Context, dir string) (program, error) {
 // the reason is one that a person can act on.
 func (p program) output(ctx context.Context, c call) ([]byte, error) {
 	out, err := p.once(ctx, c)
-	for tries := 1; tries < 20 && halfMade(c, err); tries++ {
+	for began := time.Now(); halfMade(c, err) && time.Since(began) < halfMadeLimit; {
 		time.Sleep(10 * time.Millisecond)
 		out, err = p.once(ctx, c)
 	}
 	return out, err
 }
+
+// halfMadeLimit is far above what another git needs, also on a machine at its limits.
+const halfMadeLimit = 5 * time.Second
 
 // halfMade reports whether git, which looks at all worktrees, met one that another git was registering or removing at
 // that moment. It then gives up, and would not a moment later.
