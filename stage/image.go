@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // checkImage refuses an image that cannot be meant, before a long build, and one that the ticket could have made: the
 // userland of the box, or of the build, would be the implementer's.
-func (r *run) checkImage(image string) error {
+func (r *run) checkImage(ctx context.Context, image string) error {
 	name, err := images.ParseName(image)
 	if err != nil {
 		return err
@@ -35,22 +36,19 @@ func (r *run) checkImage(image string) error {
 	if err != nil {
 		return err
 	}
-	worktree, err := filepath.EvalSymlinks(r.ticket.Worktree)
-	if err != nil {
-		return fault.Env("folder", err)
-	}
 	path := name.In(dir)
 	if real, err := filepath.EvalSymlinks(path); err == nil { // one that is not there is the engine's to tell
 		path = real
 	}
-	if path == worktree || strings.HasPrefix(path, worktree+string(filepath.Separator)) {
-		return fault.Usagef("image_of_ticket",
-			[]string{
-				"keep the image outside of the ticket's worktree: call this program from a checkout of the default branch, or name an absolute path elsewhere",
-				"or push it to a registry and name it by its digest",
-			}, "the image %q lies in the ticket's own worktree %s, where the ticket decides what it is", image, worktree)
+	worktree, err := r.repo.OfTicket(ctx, r.ticket, r.req.Config.Ticket.Branch, path)
+	if err != nil || worktree == "" {
+		return err
 	}
-	return nil
+	return fault.Usagef("image_of_ticket",
+		[]string{
+			"keep the image outside of worktrees that a ticket's work is checked out in: call this program from a checkout of the default branch, or name an absolute path elsewhere",
+			"or push it to a registry and name it by its digest",
+		}, "the image %q lies in %s, where a ticket's work is checked out and decides what it is", image, worktree)
 }
 
 // imageDir is where relative paths of images begin: the root of the checkout that the program was called in.

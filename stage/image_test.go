@@ -44,6 +44,34 @@ func TestImageIsLookedAtBeforeTheBuild(t *testing.T) {
 	}
 }
 
+// Wherever the program is called, what a ticket's work is checked out in is no place for an image: not the branch's own
+// worktree beside a clean one, not a merge of it, not another ticket's.
+func TestImageInACheckoutOfATicket(t *testing.T) {
+	for name, stand := range map[string]func(k *kit){
+		"the branch, and a clean worktree is built in": func(k *kit) { k.req.Clean = true },
+		"a merge of it, as CI makes": func(k *kit) {
+			k.req.Ref = k.git("rev-parse", "trkr/7")
+			k.git("checkout", "-q", "--detach", "main")
+			k.git("merge", "-q", "--no-ff", "-m", "merge", "trkr/7")
+		},
+		"another branch that builds on it": func(k *kit) { k.git("checkout", "-qb", "more", "trkr/7") },
+		"another ticket's branch":          func(k *kit) { k.git("checkout", "-qb", "trkr/8", "main") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, scripted(allMet))
+			stand(k)
+			k.req.Config.Validate.Image = "oci:.trkr/box"
+			if res := k.run(verdict.Error); res.Failure == nil || res.Failure.Code != "image_of_ticket" || !res.Failure.Usage {
+				t.Errorf("%+v", res.Failure)
+			}
+		})
+	}
+	k := newKit(t, scripted(allMet))
+	k.git("checkout", "-q", "main")
+	k.req.Config.Validate.Image = "oci:.trkr/box"
+	k.run(verdict.Clear)
+}
+
 // inside is an agent that lives in the box.
 type inside struct{ scripted }
 

@@ -151,7 +151,7 @@ func (r *run) checkConfig(ctx context.Context) error {
 		used = append(used, v.BuildImage)
 	}
 	for _, image := range used {
-		if err := r.checkImage(image); err != nil {
+		if err := r.checkImage(ctx, image); err != nil {
 			return err
 		}
 	}
@@ -262,7 +262,7 @@ func (r *run) build(ctx context.Context) error {
 	r.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 		defer cancel()
-		if err := r.settle(ctx, func() ([]string, error) { return r.changes(ctx) }); err != nil && fault.Of(err).Code != ticket.CodeMoved { // whoever looks at the commit next is told
+		if err := r.settle(ctx, func() ([]string, error) { return r.repo.Changes(ctx, r.ticket) }); err != nil && fault.Of(err).Code != ticket.CodeMoved { // whoever looks at the commit next is told
 			return err
 		}
 		return nil
@@ -291,7 +291,7 @@ func (r *run) collect(ctx context.Context) error {
 	if err := r.ownDirs(); err != nil {
 		return err
 	}
-	changed := later(r, func() ([]string, error) { return r.changes(ctx) })
+	changed := later(r, func() ([]string, error) { return r.repo.Changes(ctx, r.ticket) })
 	set, err := artifact.Collect(ctx, r.artifacts)
 	if err != nil {
 		return err

@@ -25,23 +25,19 @@ const (
 	replacedLimit = 256 << 20
 )
 
-// changes names what of the worktree is not as committed after the build. It must still stand on the ticket's commit:
-// else what was built is not what the verdict would be about.
-func (r *run) changes(ctx context.Context) ([]string, error) {
-	if err := r.repo.Unmoved(ctx, r.ticket); err != nil {
-		return nil, err
-	}
-	return r.repo.Changes(ctx, r.ticket)
-}
-
 // settle puts the worktree back to its commit after a build that changed tracked files, and names them. It does so
-// once, after the artifacts are sealed, or when nothing came of them; one that moved is left alone. The change may be a
-// person's, who worked there meanwhile: what the files held is kept.
+// once, after the artifacts are sealed, or when nothing came of them. A worktree that no longer stands on the ticket's commit
+// is an error and left alone: what was built is not what the verdict would be about. The change may be a person's, who
+// worked there meanwhile: what the files held is kept. changed tells what is not as committed.
 func (r *run) settle(ctx context.Context, changed func() ([]string, error)) error {
 	if r.settled {
 		return nil
 	}
-	changes, err := changed()
+	err := r.repo.Unmoved(ctx, r.ticket)
+	var changes []string
+	if err == nil {
+		changes, err = changed()
+	}
 	if err != nil && ctx.Err() != nil {
 		return err // there is another chance
 	}

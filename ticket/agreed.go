@@ -101,7 +101,7 @@ func (r *Repo) versions(ctx context.Context, commits []string, file string) ([]v
 		return nil, err
 	}
 	all := make([]version, len(commits))
-	for i, of := range slices.Collect(slices.Chunk(objects, len(names)+1)) {
+	for i, of := range slices.Collect(slices.Chunk(objects, len(names)+2)) {
 		v := version{commit: commits[i]}
 		e, data, err := fileOf(of, names)
 		v.id = e.id

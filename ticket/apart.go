@@ -1,7 +1,6 @@
 package ticket
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -59,7 +58,7 @@ type held struct {
 	ignore  string  // its .gitignore files, as one for the whole worktree
 }
 
-// hold reads a commit. Each object's name is the hash of what is read, so that the commit's own name proves the rest.
+// hold reads a commit. Each object's id is the hash of what is read, so that the commit's own id proves the rest.
 func hold(ctx context.Context, from *reader, commit string) (held, error) {
 	proved := proved{}
 	prove := func(ids ...string) error {
@@ -71,7 +70,7 @@ func hold(ctx context.Context, from *reader, commit string) (held, error) {
 			if o.kind == "" {
 				return o.lacking()
 			}
-			if objectID(o.kind, o.data, len(commit)) != ids[i] {
+			if o.id != ids[i] {
 				return o.damaged()
 			}
 			proved[ids[i]] = o
@@ -81,10 +80,9 @@ func hold(ctx context.Context, from *reader, commit string) (held, error) {
 	if err := prove(commit); err != nil {
 		return held{}, err
 	}
-	head, _, _ := bytes.Cut(proved[commit].data, []byte("\n"))
-	root, ok := strings.CutPrefix(string(head), "tree ")
-	if !ok {
-		return held{}, proved[commit].damaged()
+	root, err := proved[commit].tree()
+	if err != nil {
+		return held{}, err
 	}
 	h := held{}
 	for level := []entry{{id: root}}; len(level) > 0; { // folders, all of one depth at once

@@ -132,8 +132,8 @@ func (p program) read(c call) (*reading, error) {
 	return r, nil
 }
 
-// answers reads one object for each name, all of them at most limit bytes. The error is io.ErrUnexpectedEOF where the
-// program ended before.
+// answers reads one object for each name, all of them at most limit bytes, and makes sure that each is what its id says:
+// git itself does not look. The error is io.ErrUnexpectedEOF where the program ended before.
 func (r *reading) answers(names []string, limit int) ([]object, error) {
 	objects := make([]object, len(names))
 	for i, name := range names {
@@ -156,6 +156,9 @@ func (r *reading) answers(names []string, limit int) ([]object, error) {
 				return nil, io.ErrUnexpectedEOF
 			}
 			o.data = o.data[:size]
+			if objectID(o.kind, o.data, len(o.id)) != o.id {
+				return nil, o.damaged()
+			}
 		}
 		objects[i] = o
 	}

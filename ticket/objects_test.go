@@ -1,11 +1,18 @@
 package ticket
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 )
 
 // Somebody may end the program that is kept between two questions.
@@ -69,5 +76,54 @@ func TestLargeQuestionsDoNotBlock(t *testing.T) {
 	objects, err := r.objects(t.Context(), names)
 	if err != nil || len(objects) != len(names) {
 		t.Fatalf("%d, %v", len(objects), err)
+	}
+}
+
+// Git gives what stands in an object's file without a look at its content: a build may have put another content there.
+func TestObjectsAreWhatTheirIDsSay(t *testing.T) {
+	planted := func(t *testing.T, dir, of, kind, text string) {
+		t.Helper()
+		id := git(t, dir, "rev-parse", of)
+		file := filepath.Join(dir, ".git/objects", id[:2], id[2:])
+		var b bytes.Buffer
+		z := zlib.NewWriter(&b)
+		fmt.Fprintf(z, "%s %d\x00%s", kind, len(text), text)
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, b.Bytes(), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := func(t *testing.T, dir, of string) string {
+		t.Helper()
+		out, err := exec.Command("git", "-C", dir, "cat-file", git(t, dir, "cat-file", "-t", of), of).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	for name, plant := range map[string]func(t *testing.T, dir string){
+		"a blob": func(t *testing.T, dir string) {
+			planted(t, dir, "trkr/7:.trkr/tickets/7/contract.md", "blob", "VAL-1: nothing\n")
+		},
+		"a tree": func(t *testing.T, dir string) {
+			planted(t, dir, "trkr/7:.trkr", "tree", raw(t, dir, "main^{tree}"))
+		},
+		"a commit": func(t *testing.T, dir string) { planted(t, dir, "trkr/7", "commit", raw(t, dir, "main")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := fixture(t, filepath.Join(tempDir(t), "r"))
+			commit := git(t, dir, "rev-parse", "trkr/7")
+			plant(t, dir)
+			r := open(t, dir)
+			defer r.Rest()
+			if data, err := r.File(t.Context(), commit, ".trkr/tickets/7/contract.md"); err == nil || fault.Of(err).Code != codeDamaged {
+				t.Errorf("%q, %v", data, err)
+			}
+		})
 	}
 }

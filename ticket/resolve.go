@@ -195,6 +195,10 @@ func (r *Repo) byBranch(ctx context.Context, t *Ticket, q Query, at *checkout, r
 	search := search{issue: q.Issue, refs: refs, branch: strings.TrimPrefix(q.Branch, heads), template: cmp.Or(q.BranchTemplate, DefaultBranchTemplate)}
 	if q.Branch == "" && at != nil {
 		search.branch = strings.TrimPrefix(at.branch, heads)
+		if of := issuesOf(search.template, search.branch); len(of) > 0 && !slices.Contains(of, q.Issue) {
+			return fault.Usagef("worktree_mismatch", []string{"leave --worktree out, or check the branch out there", "if it is issue " + q.Issue + "'s branch all the same, name it: --branch " + shellQuote(search.branch)},
+				"%q has %q checked out, which is not issue %s's branch by its name", at.path, search.branch, q.Issue)
+		}
 	}
 	found, refusal := search.run()
 	if refusal != nil {

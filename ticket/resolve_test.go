@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -255,10 +256,11 @@ func TestResolveWorktree(t *testing.T) {
 		"absent":                {Query{Worktree: filepath.Join(base, "absent")}, "worktree_invalid"},
 		"the git directory":     {Query{Worktree: filepath.Join(dir, ".git")}, "worktree_invalid"},
 		"another branch's":      {Query{Worktree: filepath.Join(base, "o t'her"), Branch: "trkr/7"}, "worktree_mismatch"},
+		"another issue's":       {Query{Issue: "8", Worktree: dir}, "worktree_mismatch"},
 		"at another commit":     {Query{Worktree: dir, Ref: "HEAD~"}, "worktree_mismatch"},
 		"a branch and a commit": {Query{Branch: "trkr/7", Ref: "HEAD"}, "usage"},
 	} {
-		c.q.Issue = "7"
+		c.q.Issue = cmp.Or(c.q.Issue, "7")
 		_, err := r.Resolve(ctx, c.q)
 		t.Log(name)
 		wantFault(t, err, c.code)
@@ -299,19 +301,19 @@ func TestFile(t *testing.T) {
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-qm", "more")
 	r := open(t, filepath.Join(dir, "docs"))
-	ctx := context.Background()
+	ctx, head := context.Background(), git(t, dir, "rev-parse", "HEAD")
 	for name, want := range map[string]string{"src/a.go": "package a\n", "src/*?[x]:(top)": "odd\n"} {
-		if got, err := r.File(ctx, "HEAD", name); err != nil || string(got) != want {
+		if got, err := r.File(ctx, head, name); err != nil || string(got) != want {
 			t.Errorf("File(%q) = %q, %v", name, got, err)
 		}
 	}
 	for _, name := range []string{"src/no", "a.go", "src/a*", "src/a.go/x", ".git/config"} {
-		if _, err := r.File(ctx, "HEAD", name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.File(ctx, head, name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("File(%q): %v", name, err)
 		}
 	}
 	for _, name := range []string{"src/link", "src", "../x", "/etc/passwd", "", ".", "src/"} {
-		if _, err := r.File(ctx, "HEAD", name); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.File(ctx, head, name); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("File(%q): %v", name, err)
 		}
 	}

@@ -66,18 +66,27 @@ func (r *Repo) chain(ctx context.Context, commit, file string) (chain, error) {
 	return c, nil
 }
 
-// chainOf names the trees of a chain.
+// chainOf names a commit and the trees of a chain.
 func chainOf(commit string, names []string) []string {
-	asked := []string{commit + "^{tree}"}
+	asked := []string{commit, commit + "^{tree}"}
 	for i := 1; i < len(names); i++ {
 		asked = append(asked, commit+":"+path.Join(names[:i]...))
 	}
 	return asked
 }
 
-// readChain takes a chain out of the objects that chainOf names.
+// readChain takes a chain out of the objects that chainOf names. Each names the next one, so that the commit's id proves
+// all of them.
 func readChain(objects []object, names []string) (chain, error) {
-	c := chain{root: objects[0].id, levels: make([][]entry, len(names))}
+	commit, trees := objects[0], objects[1:]
+	if commit.kind == "" {
+		return chain{}, commit.lacking()
+	}
+	want, err := commit.tree()
+	if err != nil {
+		return chain{}, err
+	}
+	c := chain{root: want, levels: make([][]entry, len(names))}
 	for i := range names {
 		if i > 0 {
 			at := find(c.levels[i-1], names[i-1])
@@ -88,17 +97,30 @@ func readChain(objects []object, names []string) (chain, error) {
 				c.blocked = path.Join(names[:i]...)
 				break
 			}
+			want = c.levels[i-1][at].id
 		}
-		o := objects[i]
-		if o.kind != "tree" {
+		o := trees[i]
+		if o.kind == "" {
 			return chain{}, o.lacking()
 		}
-		var err error
+		if o.kind != "tree" || o.id != want {
+			return chain{}, o.damaged()
+		}
 		if c.levels[i], err = parseTree(o.data, len(o.id)/2); err != nil {
 			return chain{}, err
 		}
 	}
 	return c, nil
+}
+
+// tree is the id of a commit's tree. A commit that was asked for by its id has that id.
+func (o object) tree() (string, error) {
+	head, _, _ := bytes.Cut(o.data, []byte("\n"))
+	id, ok := strings.CutPrefix(string(head), "tree ")
+	if !ok || o.kind != "commit" || o.id != o.name {
+		return "", o.damaged()
+	}
+	return id, nil
 }
 
 // parseTree reads a tree object; ids in it have size bytes.
@@ -199,7 +221,7 @@ func newHash(digits int) hash.Hash {
 // maxFile bounds what File takes.
 const maxFile = 16 << 20
 
-// File reads a regular file as it is in the commit; path is relative, with slashes. The error is fs.ErrNotExist where
+// File reads a regular file as it is in the commit, which is named by its id; path is relative, with slashes. The error is fs.ErrNotExist where
 // there is none, and another one where it is a link or a folder: no link is followed. It has at most 16 MiB.
 func (r *Repo) File(ctx context.Context, commit, file string) ([]byte, error) {
 	if !fs.ValidPath(file) || file == "." {
@@ -224,7 +246,7 @@ func fileOf(objects []object, names []string) (entry, []byte, error) {
 	if err != nil {
 		return entry{}, nil, err
 	}
-	last, content := c.levels[len(names)-1], objects[len(names)]
+	last, content := c.levels[len(names)-1], objects[len(names)+1]
 	at := find(last, names[len(names)-1])
 	switch {
 	case at < 0:
@@ -269,7 +291,7 @@ func (r *Repo) Folder(ctx context.Context, commit, dir string) (map[string][]byt
 		return nil, wrong(err)
 	}
 	for i, o := range objects {
-		if o.kind != "blob" || len(o.data) > maxFile {
+		if o.kind != "blob" || o.id != ids[i] || len(o.data) > maxFile {
 			return nil, wrong(o.lacking())
 		}
 		files[names[i]] = o.data

@@ -136,6 +136,32 @@ func (r *Repo) Holds(ctx context.Context, t *Ticket, commit string) (bool, error
 	return r.listed(ctx, both[0], append(append(both[1:], "--not"), t.tips...)...)
 }
 
+// OfTicket finds the worktree that a path lies in and that a ticket's work is checked out in: this one's, or what stands
+// on any ticket's branch, as template names them. It is empty where there is none.
+func (r *Repo) OfTicket(ctx context.Context, t *Ticket, template, name string) (string, error) {
+	all, err := r.checkouts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		root, err := filepath.EvalSymlinks(c.path)
+		if err != nil || c.bare || name != root && !strings.HasPrefix(name, root+string(filepath.Separator)) {
+			continue
+		}
+		branch := strings.TrimPrefix(c.branch, heads)
+		own := branch != "" && (branch == t.Branch || IsTicketBranch(template, branch))
+		if !own && strings.Trim(c.head, "0") != "" {
+			if own, err = r.Holds(ctx, t, c.head); err != nil {
+				return "", err
+			}
+		}
+		if own {
+			return root, nil
+		}
+	}
+	return "", nil
+}
+
 // listed reports whether rev-list finds any commit.
 func (r *Repo) listed(ctx context.Context, commit string, more ...string) (bool, error) {
 	out, err := r.git.line(ctx, call{at: r.shared(), args: append([]string{"rev-list", "--max-count=1", commit}, more...)})

@@ -139,6 +139,7 @@ func (a *app) withTicket(ctx context.Context, s settings, o ticketOptions, issue
 	if err != nil {
 		return during("resolve", err)
 	}
+	defer repo.Rest()
 	t, err := repo.Find(ctx, a.query(s, o, issue))
 	if err != nil {
 		return during("resolve", err)

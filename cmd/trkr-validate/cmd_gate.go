@@ -150,6 +150,7 @@ func (a *app) gated(cmd *cobra.Command, o gateOptions, s settings, issue string,
 	if err != nil {
 		return result{}, during("resolve", err)
 	}
+	defer repo.Rest()
 	t, err := repo.Find(ctx, a.query(s, o.run.ticket, issue))
 	if verdict.IsRefusal(err) {
 		return refused(issue, nil, "", verdict.Refusals(err)), nil
@@ -188,6 +189,7 @@ func (a *app) gated(cmd *cobra.Command, o gateOptions, s settings, issue string,
 		return refused(issue, nil, t.Commit, hinted(refusals, o.rerun)), nil
 	}
 	if o.rebuild {
+		repo.Rest()
 		sealed, subject := a.rebuilt(cmd, o, issue, agreed)
 		switch {
 		case subject == nil:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +99,9 @@ func (a *app) run(cmd *cobra.Command, o runOptions, args []string) error {
 			return err
 		}
 		args = []string{issue}
+	}
+	if err := misspelt(cmd, args[0]); err != nil {
+		return err
 	}
 	issues, err := issuesOf(args)
 	if err != nil {
@@ -199,6 +203,23 @@ func issuesOf(args []string) ([]string, error) {
 		}
 	}
 	return issues, nil
+}
+
+// misspelt refuses a first word that is nearly a command's name, before anything is built for the issues behind it. An
+// issue of such a name is judged by the long form.
+func misspelt(cmd *cobra.Command, word string) error {
+	if cmd.HasParent() || strings.ContainsAny(word, "0123456789") {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	near := config.Nearest(word, names)
+	if near == "" {
+		return nil
+	}
+	return fault.Usagef("usage", []string{"did you mean the command " + near + "?", "an issue of that name is judged by: trkr-validate run " + word}, "%q is no command", word)
 }
 
 func (o runOptions) check(cmd *cobra.Command, issues int) error {
@@ -367,23 +388,14 @@ func (a *app) finish(cmd *cobra.Command, results []result) error {
 		if err := a.report(r); err != nil {
 			return err
 		}
-		a.explain(cmd, r)
+		a.explain(r)
 	}
 	return exitWith{code}
 }
 
 // explain says on stderr what kept a ticket from being judged, and what to do.
-func (a *app) explain(cmd *cobra.Command, r result) {
+func (a *app) explain(r result) {
 	if f := failureOf(r.Result); f != nil {
-		if slices.ContainsFunc(r.Refusals, func(x verdict.Refusal) bool { return x.Reason == verdict.TicketNotFound }) {
-			var names []string
-			for _, c := range cmd.Root().Commands() {
-				names = append(names, c.Name())
-			}
-			if near := config.Nearest(r.Issue, names); near != "" {
-				f.reasons[0].hints = append([]string{"did you mean the command " + near + "?"}, f.reasons[0].hints...)
-			}
-		}
 		f.print(a.err)
 	}
 	hints := r.Hints

@@ -51,6 +51,7 @@ func (a *app) withHistory(cmd *cobra.Command, use func(history) error) error {
 	if err != nil {
 		return during("resolve", err)
 	}
+	defer repo.Rest()
 	h, err := openHistory(cmd.Context(), repo)
 	if err != nil {
 		return err

@@ -135,6 +135,7 @@ func (a *app) outside(ctx context.Context, dir string, t *ticket.Ticket) error {
 	if err != nil {
 		return err
 	}
+	defer repo.Rest()
 	_, inside := repo.Inside(dir)
 	if t.Worktree != "" && !inside {
 		real, err := filepath.EvalSymlinks(dir)
@@ -155,6 +156,7 @@ func (a *app) committedKeys(ctx context.Context, rev, dir string, t *ticket.Tick
 	if err != nil {
 		return nil, err
 	}
+	defer repo.Rest()
 	commit, err := repo.Commit(ctx, rev)
 	if err != nil {
 		return nil, err

@@ -170,6 +170,7 @@ func placeOf(ctx context.Context, dir, template, issue, commit string) verdict.P
 	if err != nil || commit == "" {
 		return at
 	}
+	defer repo.Rest()
 	text, err := repo.File(ctx, commit, at.Path)
 	if err != nil {
 		return at
