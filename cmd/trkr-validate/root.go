@@ -35,6 +35,7 @@ func (a *app) rootCommand() *cobra.Command {
 		run,
 		a.initCommand(),
 		a.contractCommand(),
+		a.handoffCommand(),
 		a.probeCommand(),
 		a.showCommand(),
 		a.gateCommand(),

@@ -18,7 +18,7 @@ const module = "github.com/trkr-dev/trkr-validate/"
 // rooms are the packages in the order in which a ticket goes through them. A package imports only its own room, what
 // stands below it, and what is internal; what is internal serves the rooms below stage and imports nothing above.
 var rooms = []string{
-	"cmd/trkr-validate", "cmd/trkr-shim", "stage", "gate", "ticket", "build", "artifact", "validator", "sandbox", "images",
+	"cmd/trkr-validate", "cmd/trkr-shim", "stage", "loop", "gate", "ticket", "build", "artifact", "validator", "sandbox", "images",
 	"attest", "verdict", "contract", "config",
 }
 
