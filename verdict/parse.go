@@ -100,7 +100,7 @@ func (p *parser) finish() Report {
 	if !from.reported() && p.fenced.reported() {
 		from = p.fenced
 	}
-	r := Report{Criteria: from.criteria, Findings: from.findings, Verdicts: from.verdicts}
+	r := Report{Criteria: from.criteria, Findings: from.findings, Verdicts: from.verdicts, Typed: TypedAbsent}
 	from.diagnose(&r)
 	if from == p.fenced {
 		p.outside.diagnose(&r) // what could not be read there may have been meant
@@ -110,8 +110,10 @@ func (p *parser) finish() Report {
 	}
 	switch {
 	case p.reviews.invalid != "":
+		r.Typed = TypedInvalid
 		r.Diagnose(ReviewInvalid, p.reviews.invalid)
 	case p.reviews.present():
+		r.Typed = TypedReport
 		r.Criteria = append(r.Criteria, p.reviews.results...)
 		if len(r.Verdicts) == 0 {
 			r.Conclude()

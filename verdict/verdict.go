@@ -80,7 +80,18 @@ type Report struct {
 	Findings    []Finding
 	Verdicts    []string // every VERDICT line in order, "CLEAR" or "BLOCKING"; exactly one is right
 	Diagnostics []Diagnostic
+	Typed       TypedReview // what ParseReport found of typed acceptance reviews
 }
+
+// TypedReview says what a report holds of typed acceptance reviews.
+type TypedReview string
+
+// The three kinds. Where it is absent or invalid, the report's lines are all that was read.
+const (
+	TypedAbsent  TypedReview = "absent"
+	TypedInvalid TypedReview = "invalid"
+	TypedReport  TypedReview = "report"
+)
 
 // Reported is one criterion line of a report.
 type Reported struct {

@@ -36,6 +36,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.initCommand(),
 		a.contractCommand(),
 		a.handoffCommand(),
+		a.reportCommand(),
 		a.probeCommand(),
 		a.showCommand(),
 		a.gateCommand(),
