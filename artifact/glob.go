@@ -81,7 +81,7 @@ func withheld(p string) bool {
 			return true
 		}
 	}
-	for _, own := range []string{".trkr/validate", ".trkr/runs"} {
+	for _, own := range []string{".trkr/validate", ".trkr/runs", ".trkr/loop"} {
 		if len(p) >= len(own) && strings.EqualFold(p[:len(own)], own) && (len(p) == len(own) || p[len(own)] == '/') {
 			return true
 		}

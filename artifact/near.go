@@ -23,7 +23,7 @@ const (
 func (c *collection) missing(ctx context.Context, g glob) *verdict.Refusal {
 	r := &verdict.Refusal{Reason: verdict.ArtifactMissing, Detail: fmt.Sprintf("the build made no file that %q matches", g.text)}
 	if withheld(g.base) {
-		r.Hints = []string{"nothing is taken from .git, .trkr/validate and .trkr/runs"}
+		r.Hints = []string{"nothing is taken from .git, .trkr/validate, .trkr/runs and .trkr/loop"}
 		return r
 	}
 	var stale []string

@@ -125,7 +125,7 @@ func ticketDir(s string) (string, string) {
 	if path.IsAbs(s) || path.Clean(s) != s || s == ".." || strings.HasPrefix(s, "../") {
 		return quote(s) + " is not a folder inside the repository", `write it relative to the repository's root, such as ".trkr/tickets/{issue}"`
 	}
-	for _, own := range []string{".git", ".trkr/validate", ".trkr/runs"} {
+	for _, own := range []string{".git", ".trkr/validate", ".trkr/runs", ".trkr/loop"} {
 		if s == own || strings.HasPrefix(s, own+"/") {
 			return quote(s) + " lies under " + own + ", which holds no committed files", ""
 		}

@@ -8,6 +8,9 @@ type Config struct {
 	Ticket   Ticket
 	Issue    Issue
 	Validate Validate
+	Loop     Loop
+
+	Orchestrator bool // false: no triage agent is asked, whatever Loop says
 }
 
 // Ticket says how an issue maps to a branch and a folder. {issue} stands for the id.
@@ -69,4 +72,19 @@ type Limits struct {
 	Tmp       int64 // bytes, each writable file system
 	Artifacts int64 // bytes, all artifacts together
 	Files     int   // artifacts
+}
+
+// Loop says when a repair loop ends, and who is asked between two turns.
+type Loop struct {
+	Turns   int           // how many there may be
+	Plateau int           // so many turns without less to do end it
+	Errors  int           // so many failures of the environment in a row end it
+	Time    time.Duration // of all turns and repairs together
+	Cost    float64       // of all repairs together, in whatever they count; 0: not bounded
+	Handoff bool          // every turn needs an implementation.md
+
+	Triage        string        // asks the triage agent; run with sh. Empty: there is none
+	TriageTimeout time.Duration // how long it may take
+	FileTicket    string        // files an issue; run with sh. Empty: nothing can be filed
+	Comment       string        // posts a comment on the ticket; run with sh. Empty: nothing can be posted
 }

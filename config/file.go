@@ -122,6 +122,9 @@ func (p *parser) problem(key string, found ...Problem) {
 func (p *parser) top(o object) {
 	seen := map[string]int{}
 	for _, m := range o {
+		if v, ours := m.value.value.(bool); ours && m.name == orchestrator {
+			p.file.Values[m.name], p.file.lines[m.name] = v, m.line
+		}
 		if !slices.Contains(sections, m.name) {
 			continue
 		}

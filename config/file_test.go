@@ -48,7 +48,7 @@ func TestEveryProblemIsNamedWithItsLineAtOnce(t *testing.T) {
     "env": ["OK=1", "2BAD=x", 7],
     "commit": "yes"
   },
-  "loop": {"plateau": 2},
+  "loop": {"plateu": 2, "turns": 0, "cost": null}, "orchestrator": {"of": "another program"},
   "issue": []
 }`)
 	want := []string{
@@ -67,7 +67,9 @@ func TestEveryProblemIsNamedWithItsLineAtOnce(t *testing.T) {
 		`c.json:11: validate.env[1]: "2BAD" is not a variable's name | write "NAME=value", or "NAME" to take it from the caller's environment`,
 		`c.json:11: validate.env[2]: must be a string, not a number`,
 		`c.json:12: validate.commit: must be true or false, not a string`,
-		`c.json:14: loop.plateau: unknown key: this version has no settings here`,
+		`c.json:14: loop.plateu: unknown key | did you mean "plateau"?`,
+		`c.json:14: loop.turns: must not be 0: a limit cannot be switched off | leave the key out for the default`,
+		`c.json:14: loop.cost: must be a number, not null`,
 		`c.json:15: issue: must be an object, not a list`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -47,6 +47,9 @@ func key[T any](name string, def any, t kind[T], at func(*Config) *T, help strin
 // sections are the objects at the top level that are ours.
 var sections = []string{"ticket", "issue", "validate", "loop"}
 
+// orchestrator is the one key at the top level. Only true and false there are ours.
+const orchestrator = "orchestrator"
+
 // Keys lists every setting in the order in which they are shown.
 func Keys() []Key {
 	return []Key{
@@ -110,6 +113,28 @@ func Keys() []Key {
 			"how many files the artifacts may be"),
 		key("validate.commit", true, boolean(), func(c *Config) *bool { return &c.Validate.Commit },
 			"whether validation.md is committed"),
+		key("loop.turns", 5, count(), func(c *Config) *int { return &c.Loop.Turns },
+			"how many turns a repair loop may take"),
+		key("loop.plateau", 2, count(), func(c *Config) *int { return &c.Loop.Plateau },
+			"how many turns in which there is not less to do end it"),
+		key("loop.errors", 3, count(), func(c *Config) *int { return &c.Loop.Errors },
+			"how many failures of the environment in a row end it"),
+		key("loop.time", "6h", duration(), func(c *Config) *time.Duration { return &c.Loop.Time },
+			"how long all turns and repairs may take together"),
+		key("loop.cost", nil, optional(number()), func(c *Config) *float64 { return &c.Loop.Cost },
+			"what all repairs may cost together, in the unit that they report"),
+		key("loop.handoff", false, boolean(), func(c *Config) *bool { return &c.Loop.Handoff },
+			"whether every turn needs an implementation.md; one that is there is always checked"),
+		key("loop.triage", "", text(nil), func(c *Config) *string { return &c.Loop.Triage },
+			"asks a triage agent what becomes of findings; run with sh"),
+		key("loop.triage_timeout", "10m", duration(), func(c *Config) *time.Duration { return &c.Loop.TriageTimeout },
+			"how long the triage agent may take"),
+		key("loop.file_ticket", "", text(nil), func(c *Config) *string { return &c.Loop.FileTicket },
+			"files an issue for a finding that is out of a ticket's scope; run with sh"),
+		key("loop.comment", "", text(nil), func(c *Config) *string { return &c.Loop.Comment },
+			"posts on a ticket why a finding was dismissed; run with sh"),
+		key(orchestrator, true, boolean(), func(c *Config) *bool { return &c.Orchestrator },
+			"whether a triage agent is asked at all"),
 	}
 }
 

@@ -139,6 +139,24 @@ func number() kind[float64] {
 	}
 }
 
+// optional is a limit that there need not be. No file can say so: it leaves the key out.
+func optional(of kind[float64]) kind[float64] {
+	read, show := of.read, of.show
+	of.read = func(n node) (float64, []Problem) {
+		if n.value == nil && n.line == 0 {
+			return 0, nil
+		}
+		return read(n)
+	}
+	of.show = func(v float64) any {
+		if v == 0 {
+			return nil
+		}
+		return show(v)
+	}
+	return of
+}
+
 func positive(n node, v float64) []Problem {
 	switch {
 	case v == 0:

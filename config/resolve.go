@@ -117,6 +117,9 @@ func UnknownEnv(environ []string) (problems []Problem, others []string) {
 func (c Config) Digest() string {
 	canonical := map[string]any{}
 	for _, k := range Keys() {
+		if k.Name == orchestrator || strings.HasPrefix(k.Name, "loop.") {
+			continue // what happens between runs
+		}
 		switch k.Name {
 		case "issue.source", "issue.command", "issue.repository", "issue.url", "ticket.base", "validate.engine", "validate.limits.cpus", "validate.commit":
 		case "validate.env":

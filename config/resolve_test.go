@@ -32,6 +32,8 @@ func TestDefaults(t *testing.T) {
 			Limits: config.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, Output: 16 << 20, Tmp: 512 << 20, Artifacts: 4 << 30, Files: 100000},
 			Commit: true,
 		},
+		Loop:         config.Loop{Turns: 5, Plateau: 2, Errors: 3, Time: 6 * time.Hour, TriageTimeout: 10 * time.Minute},
+		Orchestrator: true,
 	}
 	if diff := cmp.Diff(want, resolve(t)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -136,7 +138,9 @@ func TestDigestBindsWhatBearsOnTheJudgement(t *testing.T) {
 		{"issue.command", "cat body", false},
 		{"issue.source", "github", false},
 		{"issue.url", "https://example.com", false},
-		{"ticket.base", "main", false},       // CI names it, and a record made elsewhere is about the same
+		{"ticket.base", "main", false}, // CI names it, and a record made elsewhere is about the same
+		{"loop.turns", "9", false},     // between runs
+		{"orchestrator", "false", false},
 		{"validate.timeout", "1800s", false}, // the default in other words
 		{"validate.build", "make", true},
 		{"validate.image", "debian:12", true},

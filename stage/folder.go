@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/ownfolder"
 	"github.com/trkr-dev/trkr-validate/internal/redact"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -30,32 +30,7 @@ const (
 // logLimit bounds build.log and transcript.log each; the verdict never depends on what is beyond.
 const logLimit = 64 << 20
 
-const folderHint = "see that the disk has room and that .trkr in the repository's main worktree can be written"
-
-// ownDir makes dir below root with a .gitignore that hides it. A ticket may have planted links there: a part that
-// is no folder is an error, nothing is written through it.
-func ownDir(root *os.Root, dir string) error {
-	for at := dir; at != "."; at = path.Dir(at) {
-		info, err := root.Lstat(at)
-		if err == nil && !info.IsDir() {
-			return fault.Envf("unsafe_folder", []string{"remove it; the program keeps its own files there"}, "%s is not a folder", filepath.Join(root.Name(), at))
-		}
-	}
-	if err := root.MkdirAll(dir, 0o755); err != nil {
-		return fault.Env("folder", fmt.Errorf("making %s: %w", dir, err), folderHint)
-	}
-	name := path.Join(dir, ".gitignore")
-	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
-		return nil
-	}
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Env("folder", err, folderHint)
-	}
-	if err := root.WriteFile(name, []byte("*\n"), 0o644); err != nil {
-		return fault.Env("folder", fmt.Errorf("writing %s: %w", name, err), folderHint)
-	}
-	return nil
-}
+const folderHint = ownfolder.Hint
 
 // folder is the run folder. Its files belong to this program: they are made new and never followed.
 type folder struct {

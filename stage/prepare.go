@@ -16,6 +16,7 @@ import (
 	"github.com/trkr-dev/trkr-validate/artifact"
 	"github.com/trkr-dev/trkr-validate/build"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
+	"github.com/trkr-dev/trkr-validate/internal/ownfolder"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
@@ -76,7 +77,7 @@ func (r *run) resolve(ctx context.Context) error {
 // there.
 func (r *run) ownDirs() error {
 	for _, dir := range []string{runsDir, boxesDir} {
-		if err := ownDir(r.root, dir); err != nil {
+		if err := ownfolder.Make(r.root, dir); err != nil {
 			return err
 		}
 	}

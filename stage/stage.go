@@ -27,6 +27,7 @@ import (
 // Request says what to validate and with what. All of it is settled before anything of the ticket runs.
 type Request struct {
 	Issue    string // a valid issue id
+	Turn     int    // of a repair loop, from 1; 0: this is none
 	Dir      string // where the program was called
 	Branch   string // empty: from the config's template
 	Worktree string // empty: the one that has the branch checked out, else a temporary one
@@ -219,7 +220,7 @@ func newRun(req Request) *run {
 		r.events.Add(s)
 	}
 	r.record = verdict.Record{
-		SchemaVersion: verdict.SchemaVersion, Issue: req.Issue, RunID: id, StartedAt: now.Truncate(time.Second),
+		SchemaVersion: verdict.SchemaVersion, Issue: req.Issue, Turn: req.Turn, RunID: id, StartedAt: now.Truncate(time.Second),
 		Config: req.ConfigRef, Tool: verdict.Tool{Version: req.ToolVersion}, Timings: map[string]int64{},
 		Criteria: []verdict.Criterion{}, Findings: []verdict.Finding{}, Diagnostics: []verdict.Diagnostic{}, Refusals: []verdict.Refusal{},
 	}

@@ -69,3 +69,13 @@ func (r *Repo) Diff(ctx context.Context, t *Ticket) (Diff, error) {
 	}
 	return NewDiff(changed, names), nil
 }
+
+// Tree is the tree of the ticket's commit without validation.md, as Resolve gives it; for what Locate found.
+func (r *Repo) Tree(ctx context.Context, t *Ticket) (string, error) {
+	file := path.Join(t.Dir, RecordName)
+	trees, err := r.chain(ctx, t.Commit, file)
+	if err != nil {
+		return "", err
+	}
+	return trees.without(file)
+}

@@ -22,7 +22,7 @@ type File struct {
 // OpenFile opens f, which must be readable and writable, for appending events. A last line that was torn by a crash
 // is cut off first. The File owns f from here on.
 func OpenFile(f *os.File, r *redact.Redactor) (*File, error) {
-	if err := repair(f); err != nil {
+	if err := Repair(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("repairing %s: %w", f.Name(), err), f.Close())
 	}
 	return &File{f: f, redact: r}, nil
@@ -42,8 +42,8 @@ func (s *File) Emit(e Event) {
 // Close closes the file and returns the first error of any write.
 func (s *File) Close() error { return errors.Join(s.err, s.f.Close()) }
 
-// repair cuts off what follows the last newline and leaves f positioned at its end.
-func repair(f *os.File) error {
+// Repair cuts off what follows the last newline and leaves f positioned at its end.
+func Repair(f *os.File) error {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
