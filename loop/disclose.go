@@ -35,7 +35,7 @@ func CheckHandoff(ctx context.Context, repo *ticket.Repo, t *ticket.Ticket, c co
 	data, err := repo.File(ctx, t.Commit, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Handed{Problems: []contract.Problem{{Text: fmt.Sprintf("%s is not committed at %s", name, t.Commit[:min(12, len(t.Commit))])}}}, nil
+		return Handed{Problems: []contract.Problem{{Text: name + " is not committed on the ticket's branch"}}}, nil
 	case errors.Is(err, ticket.ErrNotRegular):
 		return Handed{Present: true, Problems: []contract.Problem{{Text: err.Error()}}}, nil
 	case err != nil:
@@ -193,4 +193,17 @@ func fileOf(name string) string {
 		name = m[1]
 	}
 	return strings.TrimPrefix(name, "./")
+}
+
+// Blocking tells what keeps the handoff from being one as findings that block.
+func (h Handed) Blocking() []Finding {
+	var all []Finding
+	for _, p := range h.Problems {
+		place := ticket.HandoffName
+		if p.Line > 0 {
+			place = at(p.Line)
+		}
+		all = append(all, blocking(FromHandoff, place, p.Text))
+	}
+	return once(all)
 }

@@ -37,6 +37,8 @@ func (a *app) rootCommand() *cobra.Command {
 		a.contractCommand(),
 		a.handoffCommand(),
 		a.reportCommand(),
+		a.loopCommand(),
+		a.activityCommand(),
 		a.probeCommand(),
 		a.showCommand(),
 		a.gateCommand(),
