@@ -186,6 +186,13 @@ func (e Entry) whole() bool {
 
 // Add writes an entry down; when it returns, a crash cannot lose it any more.
 func (h *History) Add(e Entry) error {
+	own, err := h.f.Stat()
+	if err != nil {
+		return fault.Env("folder", err, ownfolder.Hint)
+	}
+	if named, err := os.Lstat(h.f.Name()); err != nil || !os.SameFile(own, named) {
+		return fault.Envf("history_gone", []string{"let builds and repairs leave .trkr alone, for example: git clean -fdx -e .trkr"}, "something removed or replaced %s, the loop's history", h.f.Name())
+	}
 	e.SchemaVersion, e.Seq, e.Time, e.Issue = SchemaVersion, int64(len(h.Entries)+1), time.Now().UTC().Truncate(time.Millisecond), h.issue
 	line, err := json.Marshal(e)
 	if err == nil {

@@ -394,6 +394,30 @@ func TestTornHistoryIsRepairedAndAnEditedOneIsRefused(t *testing.T) {
 	}
 }
 
+// A repair that cleans up too much must not make the loop begin anew, again and again.
+func TestAHistoryThatIsRemovedEndsTheLoop(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	h, err := loop.OpenHistory(root, "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	w := &world{state: "1", judge: assess, mend: func(string) (string, int) {
+		if err := root.RemoveAll(loop.Dir); err != nil {
+			t.Error(err)
+		}
+		return "", 0
+	}}
+	_, err = (&loop.Loop{History: h, Budget: budget, World: w}).Run(t.Context())
+	if f := fault.Of(err); f == nil || f.Code != "history_gone" || w.judged != 1 {
+		t.Errorf("%v after %d turns", err, w.judged)
+	}
+}
+
 func FuzzReadHistory(f *testing.F) {
 	w := world{state: "1 !x b", judge: assess, mend: fixesOne}
 	dir := f.TempDir()

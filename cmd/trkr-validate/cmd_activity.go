@@ -51,7 +51,7 @@ func (a *app) activity(cmd *cobra.Command, follow bool, arg string) error {
 	if err != nil {
 		return during("resolve", err)
 	}
-	entries, err := a.loopHistory(repo, issue)
+	entries, err := a.loopHistory(ctx, repo, issue)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) activity(cmd *cobra.Command, follow bool, arg string) error {
 		if err := pause(ctx); err != nil {
 			return err
 		}
-		if entries, err = a.loopHistory(repo, issue); err != nil {
+		if entries, err = a.loopHistory(ctx, repo, issue); err != nil {
 			return err
 		}
 	}

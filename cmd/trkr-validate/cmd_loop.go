@@ -124,6 +124,9 @@ func (a *app) withLoop(cmd *cobra.Command, o loopOptions, arg string, use func(c
 		return during("resolve", err)
 	}
 	defer repo.Rest()
+	if err := ownHistory(ctx, repo); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(repo.Root())
 	if err != nil {
 		return fault.Env("folder", err)
@@ -185,8 +188,20 @@ func (a *app) loopTurn(cmd *cobra.Command, o loopOptions, arg string) error {
 	})
 }
 
-// history reads what was recorded of a ticket's loop, without keeping anybody from adding to it.
-func (a *app) loopHistory(repo *ticket.Repo, issue string) ([]loop.Entry, error) {
+// ownHistory makes sure that no history came with a branch: whoever writes the branch would have written it.
+func ownHistory(ctx context.Context, repo *ticket.Repo) error {
+	tracked, err := repo.TrackedBelow(ctx, loop.Dir)
+	if err == nil && len(tracked) > 0 {
+		err = fault.Envf("unsafe_folder", []string{"remove it from git: the program keeps its own files there"}, "git tracks %q", tracked[0])
+	}
+	return err
+}
+
+// loopHistory reads what was recorded of a ticket's loop, without keeping anybody from adding to it.
+func (a *app) loopHistory(ctx context.Context, repo *ticket.Repo, issue string) ([]loop.Entry, error) {
+	if err := ownHistory(ctx, repo); err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(repo.Root())
 	if err != nil {
 		return nil, fault.Env("folder", err)
@@ -221,7 +236,7 @@ func (a *app) loopNext(cmd *cobra.Command, o loopOptions, arg string) error {
 		return during("resolve", err)
 	}
 	defer repo.Rest()
-	entries, err := a.loopHistory(repo, issue)
+	entries, err := a.loopHistory(ctx, repo, issue)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package event_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,4 +101,27 @@ func TestTornLastLineIsRepaired(t *testing.T) {
 			t.Errorf("cut at %d: after repair %d events, want %d", cut, len(got), kept+1)
 		}
 	}
+}
+
+// Whatever stands in an account, what was read of it is written and read back as the same.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"schemaVersion":1,"seq":1,"runId":"r","issue":"7","type":"step.finished","step":"build","ms":3,"detail":"no"}` + "\n" + `{"schemaVersion":2}` + "\n{"))
+	f.Add([]byte(`{"schemaVersion":1,"type":"criterion.reported","criterion":{"id":"VAL-1","status":"met"}}` + "\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		events, _ := event.Read(bytes.NewReader(data))
+		var again bytes.Buffer
+		enc := json.NewEncoder(&again)
+		for _, e := range events {
+			if e.SchemaVersion != event.SchemaVersion {
+				t.Fatalf("version %d was read", e.SchemaVersion)
+			}
+			if err := enc.Encode(e); err != nil {
+				return // a time that JSON cannot hold
+			}
+		}
+		back, err := event.Read(&again)
+		if err != nil || len(back) != len(events) {
+			t.Errorf("%d events became %d: %v", len(events), len(back), err)
+		}
+	})
 }
