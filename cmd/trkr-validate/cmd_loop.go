@@ -93,8 +93,11 @@ Exit codes: 0 whatever the answer is, 5 where there is none.`,
 	return cmd
 }
 
+// answered keeps the name Answer for the field of it.
+type answered = loop.Answer
+
 type answerJSON struct {
-	loop.Answer
+	answered
 	ExitCode exitCode `json:"exitCode"`
 }
 

@@ -45,6 +45,11 @@ type runJSON struct {
 	Path      string          `json:"path"`
 }
 
+type runsJSON struct {
+	SchemaVersion int       `json:"schemaVersion"`
+	Runs          []runJSON `json:"runs"`
+}
+
 // withHistory lends the run folders of the repository that the caller stands in.
 func (a *app) withHistory(cmd *cobra.Command, use func(history) error) error {
 	repo, err := ticket.Open(cmd.Context(), a.directory)
@@ -72,10 +77,7 @@ func (a *app) runsList(cmd *cobra.Command) error {
 			listed[i] = runJSON{RunID: r.id, Issue: r.issue, Outcome: outcome, StartedAt: r.began, Path: h.path(r)}
 		}
 		if a.json {
-			return a.writeJSON(struct {
-				SchemaVersion int       `json:"schemaVersion"`
-				Runs          []runJSON `json:"runs"`
-			}{1, listed})
+			return a.writeJSON(runsJSON{1, listed})
 		}
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 		for _, r := range listed {

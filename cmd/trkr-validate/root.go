@@ -39,6 +39,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.reportCommand(),
 		a.loopCommand(),
 		a.activityCommand(),
+		a.schemaCommand(),
 		a.probeCommand(),
 		a.showCommand(),
 		a.gateCommand(),

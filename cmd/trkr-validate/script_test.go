@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	branch NAME FILE...     on a branch NAME from main, commit the archive's files FILE, given as path=source, and in front
 //	                        of the others in a commit of its own a contract.md
 //	json PATH VALUE         stdout is exactly one JSON document, and it holds VALUE at PATH (error.hints.0, results.len)
+//	schema NAME [FILE]      stdout, or each line of FILE where that ends in .jsonl, else all of it, keeps the schema
 //
 //	action [INPUT=value]... run action.yml as a runner would; action_test.go
 //	github                  a GitHub with the repository o/r, at $GITHUB_SERVER
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 //	silent                  a Docker daemon that takes calls and never answers, at $SILENT
 //
 // and the conditions [gvisor] and [docker]: that engine can be used here. Where TRKR_REQUIRE_ENGINES names an engine
-// that cannot, the script fails. [mounts] and [namespaces]: unshare(1) makes a mount or a user namespace here, in which a
+// that cannot, the script fails. $ORCHESTRATOR is the example of that name. [mounts] and [namespaces]: unshare(1) makes a mount or a user namespace here, in which a
 // script can have a full disk or a forbidding kernel without this machine having them.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -58,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"repo":   repo,
 			"branch": branch,
 			"json":   jsonPath,
+			"schema": keepsSchema,
 			"silent": silentDaemon,
 			"action": action,
 			"github": gitHubServer,
@@ -74,6 +76,11 @@ func setup(e *testscript.Env) error {
 	}
 	e.Setenv("HOME", home)
 	e.Setenv("UID", strconv.Itoa(os.Getuid()))
+	example, err := filepath.Abs("../../examples/orchestrator/orchestrator.py")
+	if err != nil {
+		return err
+	}
+	e.Setenv("ORCHESTRATOR", example)
 	e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
