@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trkr-dev/trkr-validate/config"
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/event"
 	"github.com/trkr-dev/trkr-validate/internal/fault"
@@ -83,7 +82,7 @@ func (w *loopWorld) Judge(ctx context.Context, turn int) (loop.Judged, error) {
 		for _, f := range r.Findings {
 			j.Findings = append(j.Findings, loop.Typed(f, loop.FromValidation))
 		}
-		j.Inside = slices.ContainsFunc(r.Agents, func(a verdict.Agent) bool { return a.Trust == "inside" }) && !trustsInside(req.Config.Validate.Agents)
+		j.Inside = slices.ContainsFunc(r.Agents, func(a verdict.Agent) bool { return a.Trust == "inside" }) && !takesInside(req.Config)
 	}
 	if res.Outcome != verdict.Error {
 		found, err := w.handoff(ctx)
@@ -94,11 +93,6 @@ func (w *loopWorld) Judge(ctx context.Context, turn int) (loop.Judged, error) {
 	}
 	j.MS = time.Since(began).Milliseconds()
 	return j, nil
-}
-
-// trustsInside reports whether the configuration takes the word of every agent that may judge from inside the box.
-func trustsInside(agents []config.Agent) bool {
-	return !slices.ContainsFunc(agents, func(a config.Agent) bool { return a.Kind != "probe" && a.Trust != "inside" })
 }
 
 // handoff checks the implementation.md of the ticket where there is one, or where there has to be.
