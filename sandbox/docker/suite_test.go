@@ -22,7 +22,7 @@ func suite(t *testing.T, image string) {
 		t.Fatal(err)
 	}
 	sandboxtest.Run(t, func(*testing.T) sandbox.Engine { return e }, sandboxtest.Traits{
-		Isolates: true, Image: image, Memory: true, Pids: true,
+		Isolates: true, Filters: true, Image: image, Memory: true, Pids: true,
 		Kill: func(t *testing.T, runID string) {
 			for _, name := range boxes(t, e, runID) {
 				if err := d.ContainerKill(context.Background(), name, "KILL"); err != nil {

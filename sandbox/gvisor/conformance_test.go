@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 		e = newEngine(t)
 		return e
 	}, sandboxtest.Traits{
-		Isolates: true, Memory: true, Pids: true,
+		Isolates: true, Filters: true, Memory: true, Pids: true,
 		Kill: func(t *testing.T, runID string) {
 			must(t, unix.Kill(sandboxOf(t, folderOf(t, e, runID)), unix.SIGKILL))
 		},

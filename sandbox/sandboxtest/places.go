@@ -150,7 +150,7 @@ func (s *suite) environment(t *testing.T, box sandbox.Sandbox) {
 			t.Errorf("%q is not in %q", want, env)
 		}
 	}
-	for _, no := range []string{"HOST-SECRET", "TWO=of the session", "LANG=C.UTF-8"} {
+	for _, no := range []string{s.planted.secret, "TWO=of the session", "LANG=C.UTF-8"} {
 		if strings.Contains(env, no) {
 			t.Errorf("%q is in %q", no, env)
 		}

@@ -23,6 +23,8 @@ type Traits struct {
 	Isolates bool
 	// Image is the spec's; "host" where it is empty. The suite's programs are static: an empty image will do.
 	Image string
+	// Filters: the engine keeps commands from more system calls than the init does.
+	Filters bool
 	// Memory and Pids tell whether the engine keeps that limit here; false where this machine does not let it.
 	Memory, Pids bool
 	// Kill ends the box of a run from outside, as a crash of it would. Nil: that is not tested.
@@ -36,10 +38,11 @@ var Limits = sandbox.Limits{Memory: 192 << 20, CPUs: 2, Pids: 128, Output: 24 <<
 
 // suite is one engine under test.
 type suite struct {
-	engine sandbox.Engine
-	traits Traits
-	input  string
-	marker string // a file of this machine that no box may see
+	engine  sandbox.Engine
+	traits  Traits
+	input   string
+	planted *planted
+	score   score
 }
 
 // program is the subject's path in every box.
@@ -47,50 +50,60 @@ const program = sandbox.Artifact + "/bin/subject"
 
 // Run holds an engine to what package sandbox promises. newEngine is called once.
 func Run(t *testing.T, newEngine func(t *testing.T) sandbox.Engine, traits Traits) {
-	s := &suite{engine: newEngine(t), traits: traits, input: makeInput(t, traits.Isolates)}
-	s.marker = filepath.Join(t.TempDir(), "host-marker")
-	if err := os.WriteFile(s.marker, []byte("HOST-MARKER"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TRKR_TEST_HOST_SECRET", "HOST-SECRET")
-	t.Run("Check", s.check)
+	s := &suite{engine: newEngine(t), traits: traits, planted: plant(t)}
+	s.input = s.planted.input
+	makeInput(t, s.input, traits.Isolates)
+	s.planted.environment(t) // after the go command ran, which has its cache in HOME
+	s.do(t, cause, "Check", s.check)
 
 	box := s.start(t, Limits)
-	shared := map[string]func(*testing.T, sandbox.Sandbox){
+	in := func(f func(*testing.T, sandbox.Sandbox)) func(*testing.T) { return func(t *testing.T) { f(t, box) } }
+	for name, f := range map[string]func(*testing.T, sandbox.Sandbox){
 		"Info": s.info, "Inputs": s.inputs, "Exit": s.exit, "NeverRan": s.neverRan, "Streams": s.streams, "BigOutput": s.bigOutput,
-		"OutputLimit": s.outputLimit, "Deadline": s.deadline, "Cancel": s.cancel, "Leftovers": s.leftovers,
-		"Sessions": s.sessions, "Environment": s.environment, "Install": s.install, "Observe": s.observe, "LookPath": s.lookPath,
-		"Decoys": s.decoys, "Terminal": s.terminal, "TwoSessions": s.twoSessions, "Writers": s.writers, "Talk": s.talk, "Listen": s.listen,
-		"Services": s.services,
+		"OutputLimit": s.outputLimit, "Deadline": s.deadline, "Cancel": s.cancel, "Observe": s.observe, "LookPath": s.lookPath,
+		"Decoys": s.decoys, "Terminal": s.terminal, "Writers": s.writers, "Talk": s.talk, "Listen": s.listen,
+	} {
+		s.do(t, cause, name, in(f))
 	}
-	isolating := map[string]func(*testing.T, sandbox.Sandbox){
-		"Network": s.network, "Privileges": s.privileges, "ReadOnly": s.readOnly, "Attack": s.attack, "Host": s.host, "TmpLimit": s.tmpLimit,
-		"Isolation": s.isolation, "Comets": s.comets, "Remains": s.remains,
+	for name, f := range map[string]func(*testing.T, sandbox.Sandbox){
+		"Sessions": s.sessions, "Environment": s.environment, "Install": s.install, "TwoSessions": s.twoSessions, "Services": s.services,
+	} {
+		s.do(t, escape, name, in(f))
 	}
-	for name, f := range shared {
-		t.Run(name, func(t *testing.T) { f(t, box) })
-	}
+	s.do(t, leftover, "Leftovers", in(s.leftovers))
 	if traits.Isolates {
-		for name, f := range isolating {
-			t.Run(name, func(t *testing.T) { f(t, box) })
+		for name, f := range map[string]func(*testing.T, sandbox.Sandbox){
+			"Network": s.network, "Sockets": s.sockets, "Privileges": s.privileges, "Regain": s.regain, "Setuid": s.setuid, "ReadOnly": s.readOnly,
+			"Attack": s.attack, "Meddle": s.meddle, "Markers": s.markers, "Host": s.host, "Isolation": s.isolation, "Starve": s.starve,
+		} {
+			s.do(t, escape, name, in(f))
 		}
+		for name, f := range map[string]func(*testing.T, sandbox.Sandbox){"Comets": s.comets, "Remains": s.remains, "Freeze": s.freeze} {
+			s.do(t, leftover, name, in(f))
+		}
+		s.do(t, cause, "TmpLimit", in(s.tmpLimit))
+		s.do(t, cause, "Descriptors", s.descriptors)
+	}
+	if traits.Filters {
+		s.do(t, escape, "Keys", in(s.keys))
 	}
 	if traits.Pids {
-		t.Run("PidsLimit", s.pidsLimit)
+		s.do(t, cause, "PidsLimit", s.pidsLimit)
 	}
-	t.Run("Close", func(t *testing.T) { s.closing(t, box) })
+	s.do(t, leftover, "Close", in(s.closing))
 	if traits.Memory {
-		t.Run("MemoryLimit", s.memoryLimit)
+		s.do(t, cause, "MemoryLimit", s.memoryLimit)
+		s.do(t, cause, "Inodes", s.inodes)
 	}
 	if traits.Kill != nil {
-		t.Run("Lost", s.lost)
+		s.do(t, leftover, "Lost", s.lost)
 	}
+	t.Log(&s.score)
 }
 
 // makeInput makes what a box gets, with all that may stand in an artifact set.
-func makeInput(t *testing.T, linux bool) string {
+func makeInput(t *testing.T, dir string, linux bool) {
 	t.Helper()
-	dir := t.TempDir()
 	must := func(err error) {
 		if err != nil {
 			t.Helper()
@@ -132,7 +145,10 @@ func makeInput(t *testing.T, linux bool) string {
 		return os.Chmod(p, 0o644)
 	}))
 	must(os.Chmod(filepath.Join(art, "script.txt"), 0o444))
-	return dir
+	// Modes that would let everybody write, were the whole of it not read-only.
+	must(os.WriteFile(filepath.Join(art, "deep/open"), nil, 0o644))
+	must(os.Chmod(filepath.Join(art, "deep/open"), 0o666))
+	must(os.Chmod(filepath.Join(art, "deep/er"), 0o777))
 }
 
 // id makes the id of a run that no other test of this machine has.
