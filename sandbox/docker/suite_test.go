@@ -21,7 +21,7 @@ func suite(t *testing.T, image string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sandboxtest.Run(t, func(*testing.T) sandbox.Engine { return e }, sandboxtest.Traits{
+	sandboxtest.Run(t, func(*testing.T) sandbox.Engine { return planted(e) }, sandboxtest.Traits{
 		Isolates: true, Filters: true, Image: image, Memory: true, Pids: true,
 		Kill: func(t *testing.T, runID string) {
 			for _, name := range boxes(t, e, runID) {

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	var e *engine
 	sandboxtest.Run(t, func(t *testing.T) sandbox.Engine {
 		e = newEngine(t)
-		return e
+		return planted(e)
 	}, sandboxtest.Traits{
 		Isolates: true, Filters: true, Memory: true, Pids: true,
 		Kill: func(t *testing.T, runID string) {

@@ -34,6 +34,7 @@ type engine struct {
 	images     *images.Store
 	startLimit time.Duration
 	spoil      func(*specs.Spec) // tests: takes a promise away from every box
+	spoilArgs  []string          // likewise, by gVisor's own options
 }
 
 func (*engine) Name() string { return Name }
@@ -93,7 +94,7 @@ func (e *engine) Start(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	b.process, err = startProcess(dir, filepath.Base(dir), rootless, cpus)
+	b.process, err = startProcess(dir, filepath.Base(dir), rootless, cpus, e.spoilArgs...)
 	if err != nil {
 		return nil, startError(err, "")
 	}

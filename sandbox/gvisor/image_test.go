@@ -176,6 +176,6 @@ func TestRefusedImages(t *testing.T) {
 func TestConformanceOnImage(t *testing.T) {
 	dir := busyboxLayout(t)
 	sandboxtest.Run(t, func(t *testing.T) sandbox.Engine { return newEngine(t) }, sandboxtest.Traits{
-		Isolates: true, Image: "oci:" + dir, Memory: true, Pids: true,
+		Isolates: true, Filters: true, Image: "oci:" + dir, Memory: true, Pids: true,
 	})
 }

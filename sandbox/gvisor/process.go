@@ -49,7 +49,7 @@ type process struct {
 // The program may be killed at any time, and then nothing of the box may go on: the init ends it when its stdin ends,
 // and the kernel kills the runtime process, which passes it on, when the thread that started it ends. So that thread
 // is held until the runtime process has ended.
-func startProcess(dir, id string, rootless bool, cpus *unix.CPUSet) (*process, error) {
+func startProcess(dir, id string, rootless bool, cpus *unix.CPUSet, more ...string) (*process, error) {
 	p := &process{dir: dir, ended: make(chan struct{}), stderr: bound.NewBuffer(stderrMax/2, stderrMax/2)}
 	var child [3]*os.File
 	var err error
@@ -75,7 +75,7 @@ func startProcess(dir, id string, rootless bool, cpus *unix.CPUSet) (*process, e
 	}
 	p.cmd = &exec.Cmd{
 		Path:   selfExe,
-		Args:   runtimeArgs(dir, id, rootless),
+		Args:   runtimeArgs(dir, id, rootless, more...),
 		Env:    []string{},
 		Dir:    "/",
 		Stdin:  child[0],
@@ -104,7 +104,8 @@ func enlarge(pipe *os.File) {
 	_ = conn.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 }
 
-func runtimeArgs(dir, id string, rootless bool) []string {
+// runtimeArgs are gVisor's words. What more says comes last, and counts.
+func runtimeArgs(dir, id string, rootless bool, more ...string) []string {
 	args := []string{
 		runtimeName,
 		rootFlag + dir, // first: by it Dispatch knows gVisor's runs of itself
@@ -118,7 +119,7 @@ func runtimeArgs(dir, id string, rootless bool) []string {
 	if rootless {
 		args = append(args, "--rootless")
 	}
-	return append(args, "run", "--bundle="+dir, id)
+	return append(append(args, more...), "run", "--bundle="+dir, id)
 }
 
 // run starts the runtime process and waits for its end, on a thread of its own that ends with it.

@@ -13,6 +13,9 @@ import (
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
+// SocketDir begins the name of the temporary directory in which a Unix socket listens for the subject.
+const SocketDir = "trkr-sock"
+
 // planted is a repository and what lies around it, with a marker in each place that no box may see. The input of the
 // suite's boxes is in it, where that of a run is.
 type planted struct {
@@ -51,7 +54,7 @@ func plant(t *testing.T) *planted {
 // listen makes Unix sockets of this machine: one with a path, beside the repository, and one that only has a name.
 func (p *planted) listen(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sock") // a short path: a socket's has no room for a test's
+	dir, err := os.MkdirTemp("", SocketDir) // a short path: a socket's has no room for a test's
 	if err != nil {
 		t.Fatal(err)
 	}
