@@ -3,7 +3,7 @@ export CGO_ENABLED = 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test cheat lint bench bench-probe clean
+.PHONY: build demo test cheat torture lint bench bench-probe clean
 
 build:
 	go build -ldflags '$(LDFLAGS)' -o bin/trkr-validate ./cmd/trkr-validate
@@ -26,6 +26,10 @@ test:
 # without what it is stopped by. It takes half an hour on a quiet machine.
 cheat:
 	scripts/cheat
+
+# The attacker's suite, 100 kills at random moments and 100 runs in a row, on each engine; a shorter form is part of test.
+torture:
+	scripts/torture
 
 lint:
 	go run -modfile=tools/go.mod github.com/golangci/golangci-lint/v2/cmd/golangci-lint run

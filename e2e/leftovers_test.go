@@ -136,14 +136,21 @@ func entries(t testing.TB, tmp string) (found []string) {
 // nothingLeft waits a moment for what is ending, then fails for what stays.
 func (r *repo) nothingLeft(engine, tmp string) {
 	r.t.Helper()
-	var left []string
+	if left := r.stays(engine, tmp); len(left) > 0 {
+		r.t.Errorf("left behind: %s", strings.Join(left, "\n"))
+	}
+}
+
+// stays names what is left after a moment for what is ending.
+func (r *repo) stays(engine, tmp string) (left []string) {
+	r.t.Helper()
 	for range 50 {
 		if left = r.leftovers(engine, tmp); len(left) == 0 {
-			return
+			return nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	r.t.Errorf("left behind: %s", strings.Join(left, "\n"))
+	return left
 }
 
 func TestOnePathDiffersAndNothingIsLeft(t *testing.T) {

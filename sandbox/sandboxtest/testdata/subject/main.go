@@ -138,8 +138,8 @@ var verbs = map[string]func([]string){
 	"ls": func(a []string) {
 		var all []string
 		for _, dir := range a {
-			filepath.Walk(dir, func(p string, _ os.FileInfo, err error) error {
-				if err == nil && p != dir {
+			filepath.Walk(dir, func(p string, i os.FileInfo, _ error) error {
+				if i != nil && p != dir { // a directory that is shut is there
 					all = append(all, p)
 				}
 				return nil
