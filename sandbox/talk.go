@@ -9,11 +9,13 @@ type Talk struct {
 	Request []byte
 	Most    int64         // bytes of an answer
 	Within  time.Duration // for all of it
+	Of      Session       // whose server must answer, of the same box; nil: anybody's
 }
 
 // Reply is what came until the other side closed, the time was over or the most had come.
 type Reply struct {
 	Connected bool
+	Other     bool // it was not seen to be the server of Talk.Of that listens; it was told nothing
 	Data      []byte
 	Detail    string // for people: why nothing came, or not all
 }

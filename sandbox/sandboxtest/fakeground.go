@@ -165,7 +165,7 @@ func (g *fakeGround) help(c initd.Command) (*initd.Process, *wire.Exit) {
 	go func() {
 		defer in.Close()
 		defer out.Close()
-		v := initd.View{Root: g.real("/validate"), Dir: c.Dir, Path: c.Path, Real: g.real, Name: g.name}
+		v := initd.View{Root: g.real("/validate"), Dir: c.Dir, Path: c.Path, Real: g.real, Name: g.name, Alone: true}
 		if err := v.Help(c.Helper, os.Getuid(), in, out); err != nil {
 			done <- initd.Status{Code: 1}
 			return

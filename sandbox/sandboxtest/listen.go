@@ -5,6 +5,7 @@ package sandboxtest
 import (
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -44,10 +45,17 @@ func (s *suite) listen(t *testing.T, box sandbox.Sandbox) {
 			t.Errorf("of %d bytes came back %q", n, got)
 		}
 	}
+	_, port, _ := net.SplitHostPort(address)
+	if got := says(t, se, "send6", port, "1000"); got != "1000 <nil>\n" {
+		t.Errorf("through a socket of IPv6 came back %q", got)
+	}
 	if s.traits.Isolates {
 		was := accepted
 		if r := subject(t, other, "send", address, "1000"); r.out == "1000 <nil>\n" {
 			t.Errorf("another session was answered: %q", r.out)
+		}
+		if r := subject(t, other, "send6", port, "1000"); r.out == "1000 <nil>\n" {
+			t.Errorf("another session was answered through a socket of IPv6: %q", r.out)
 		}
 		says(t, se, "send", address, "1")
 		if accepted != was+1 {

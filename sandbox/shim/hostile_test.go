@@ -64,7 +64,7 @@ func (p *peer) answer(st net.Conn) {
 	case q.Op == "open" && p.open != nil:
 		p.open(st)
 	case q.Op == "open":
-		wire.WriteJSON(st, wire.KindMessage, wire.Opened{Session: 1, Dir: "/d", Home: "/h"}, wire.MaxAnswer)
+		wire.WriteJSON(st, wire.KindMessage, wire.Opened{Session: 1, UID: wire.FirstUID, Dir: "/d", Home: "/h"}, wire.MaxAnswer)
 	case q.Op == "close" && p.close != nil:
 		p.close(st)
 	case q.Op == "close":

@@ -18,6 +18,7 @@ import (
 type session struct {
 	c         *Client
 	id        uint64
+	uid       int
 	dir, home string
 	closing   sync.Once
 	closeErr  error
@@ -34,10 +35,10 @@ func (c *Client) Open(ctx context.Context, s sandbox.SessionSpec) (sandbox.Sessi
 	if o.Error != "" {
 		return nil, fmt.Errorf("opening a session in the box: %s", short(o.Error))
 	}
-	if o.Session == 0 || len(o.Dir) > wire.MaxPath || len(o.Home) > wire.MaxPath {
-		return nil, c.failed(fmt.Errorf("%w: a session without a number", wire.ErrFrame))
+	if o.Session == 0 || o.UID == 0 || len(o.Dir) > wire.MaxPath || len(o.Home) > wire.MaxPath {
+		return nil, c.failed(fmt.Errorf("%w: a session without a number or a uid", wire.ErrFrame))
 	}
-	return &session{c: c, id: o.Session, dir: o.Dir, home: o.Home}, nil
+	return &session{c: c, id: o.Session, uid: o.UID, dir: o.Dir, home: o.Home}, nil
 }
 
 func (s *session) Dir() string  { return s.dir }

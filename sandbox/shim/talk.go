@@ -13,6 +13,13 @@ func (s *session) Talk(ctx context.Context, t sandbox.Talk) (sandbox.Reply, erro
 	var reply *sandbox.Reply
 	most := min(t.Most, wire.MaxTalk)
 	params := wire.Params{Talk: &wire.Talk{Address: t.Address, Request: t.Request, Most: most, Within: int64(t.Within)}}
+	if t.Of != nil {
+		of, ok := t.Of.(*session)
+		if !ok || of.c != s.c {
+			return sandbox.Reply{}, errors.New("speaking to a server in the box: its session is of another box")
+		}
+		params.Talk.UID = of.uid
+	}
 	err := s.c.help(ctx, s.id, wire.HelperTalk, params, most+wire.MaxAnswer, t.Within+helperTime, func(r *wire.Reader) error {
 		var w wire.Reply
 		if err := r.ReadJSON(wire.KindMessage, &w, wire.MaxAnswer); err != nil {
@@ -21,7 +28,7 @@ func (s *session) Talk(ctx context.Context, t sandbox.Talk) (sandbox.Reply, erro
 		if reply != nil || w.Bytes < 0 || w.Bytes > most {
 			return fmt.Errorf("%w: a reply beyond its bounds", wire.ErrFrame)
 		}
-		reply = &sandbox.Reply{Connected: w.Connected, Detail: short(w.Detail)}
+		reply = &sandbox.Reply{Connected: w.Connected, Other: w.Other, Detail: short(w.Detail)}
 		for int64(len(reply.Data)) < w.Bytes {
 			k, b, err := r.Next(0)
 			if err != nil {

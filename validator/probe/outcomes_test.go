@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/trkr-dev/trkr-validate/internal/scriptbox"
@@ -215,6 +216,7 @@ func TestServers(t *testing.T) {
 		return func(sandbox.Talk) sandbox.Reply { return sandbox.Reply{Connected: true, Data: []byte(s)} }
 	}
 	ok := answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+	other := func(sandbox.Talk) sandbox.Reply { return sandbox.Reply{Connected: true, Other: true} }
 	tests := []struct {
 		text   string
 		answer func(sandbox.Talk) sandbox.Reply
@@ -234,6 +236,7 @@ func TestServers(t *testing.T) {
 		{"`tool serve`" + asked + " and a body containing `ell`", answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), verdict.Unverified, "whole"},
 		{"`tool serve`" + asked + " within 1s", nil, verdict.Unmet, nobody},
 		{"`tool`" + asked, ok, verdict.Unmet, "ended before"},
+		{"`tool serve`" + asked, other, verdict.Blocked, "somebody else"},
 	}
 	for _, tt := range tests {
 		b := box()
@@ -255,6 +258,9 @@ func TestServers(t *testing.T) {
 			}
 			select {
 			case <-up:
+				if of, ok := talk.Of.(*scriptbox.Session); !ok || len(of.Calls) == 0 {
+					t.Errorf("%s: asked of %+v, which does not run the command", tt.text, talk.Of)
+				}
 				return tt.answer(talk)
 			case <-ended:
 				return sandbox.Reply{}
@@ -273,10 +279,24 @@ func TestServers(t *testing.T) {
 			}
 		}
 	}
-	b := box()
-	b.Answer = ok
-	report, err := New(Options{}).Validate(context.Background(), b, task("`tool serve`"+asked))
-	if err != nil || report.Criteria[0].Status != verdict.Blocked || !strings.Contains(report.Criteria[0].Evidence, "somebody else") {
-		t.Errorf("%+v, %v", report, err)
+	late := box() // it ends because somebody else, which is a service, has taken the port
+	var ran atomic.Bool
+	late.Play = func(*scriptbox.Call) sandbox.Exit {
+		ran.Store(true)
+		return scriptbox.Exit(1)
+	}
+	late.Answer = func(talk sandbox.Talk) sandbox.Reply {
+		if !ran.Load() || talk.Of != nil {
+			return sandbox.Reply{}
+		}
+		return ok(talk)
+	}
+	early := box()
+	early.Answer = ok
+	for _, b := range []*scriptbox.Box{late, early} {
+		report, err := New(Options{}).Validate(context.Background(), b, task("`tool serve`"+asked))
+		if err != nil || report.Criteria[0].Status != verdict.Blocked || !strings.Contains(report.Criteria[0].Evidence, "somebody else") {
+			t.Errorf("%+v, %v", report, err)
+		}
 	}
 }

@@ -60,9 +60,15 @@ func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) (err erro
 	defer func() { err = errors.Join(err, beside.Close()) }()
 	asked := requests(t.tree)
 	limit := patience(t.tree)
+	others := func(o Answers) error { // while the command does not run
+		if r, err := ask(ctx, beside, nil, o, time.Millisecond); err != nil || r.trouble != nobody {
+			return errors.Join(err, somebody(o))
+		}
+		return nil
+	}
 	for _, o := range asked {
-		if r, err := ask(ctx, beside, o, time.Millisecond); err != nil || r.trouble != nobody {
-			return errors.Join(err, fmt.Errorf("somebody else in the box listens at %s", o.URL))
+		if err := others(o); err != nil {
+			return err
 		}
 	}
 	running, stop := context.WithCancel(ctx)
@@ -79,7 +85,7 @@ func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) (err erro
 	}()
 	for _, o := range asked {
 		var r reply
-		if r, err = ask(asking, beside, o, max(time.Until(begin.Add(limit)), time.Millisecond)); err != nil {
+		if r, err = ask(asking, beside, t.inside, o, max(time.Until(begin.Add(limit)), time.Millisecond)); err != nil {
 			break
 		}
 		r.after = time.Since(begin)
@@ -97,13 +103,23 @@ func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) (err erro
 		return ran
 	}
 	s.stopped = ran != nil
+	for _, o := range asked {
+		if _, answered := s.replies[o.String()]; !answered { // it may have ended because somebody else has the port
+			if err := others(o); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
 const nobody = "nobody listened"
 
-// ask sends one request from inside the box, as soon as somebody listens.
-func ask(ctx context.Context, from sandbox.Session, o Answers, within time.Duration) (reply, error) {
+func somebody(o Answers) error { return fmt.Errorf("somebody else in the box listens at %s", o.URL) }
+
+// ask sends one request from inside the box to the server of a session, or to whoever it is where of is nil, as soon as
+// somebody listens.
+func ask(ctx context.Context, from, of sandbox.Session, o Answers, within time.Duration) (reply, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil { // the parser has read it before
 		return reply{}, err
@@ -122,12 +138,14 @@ func ask(ctx context.Context, from sandbox.Session, o Answers, within time.Durat
 	if u.Hostname() == "localhost" { // no file of the box says what that is
 		host = "127.0.0.1:" + u.Port()
 	}
-	got, err := from.Talk(ctx, sandbox.Talk{Address: host, Request: text.Bytes(), Most: answerMost, Within: within})
+	got, err := from.Talk(ctx, sandbox.Talk{Address: host, Request: text.Bytes(), Most: answerMost, Within: within, Of: of})
 	switch {
 	case err != nil:
 		return reply{}, err
 	case !got.Connected:
 		return reply{trouble: nobody}, nil
+	case got.Other:
+		return reply{}, somebody(o)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got.Data)), request)
 	if err != nil {

@@ -24,6 +24,7 @@ type View struct {
 	// Real and Name translate between names in the box and where they are: a unit test's box is a directory.
 	// A real box leaves both nil.
 	Real, Name func(string) string
+	Alone      bool // all sessions of a unit test's box have one uid: whoever answers a talk is the one meant
 }
 
 func translate(f func(string) string, s string) string {
@@ -191,7 +192,7 @@ func (v View) Help(name string, uid int, in io.Reader, out io.Writer) error {
 	case wire.HelperIsolation:
 		return isolation(out)
 	case wire.HelperTalk:
-		return speak(p.Talk, out)
+		return v.speak(p.Talk, out)
 	}
 	return errors.New("no such helper: " + strings.ToValidUTF8(name, "?"))
 }

@@ -224,7 +224,7 @@ func (s *server) open(o wire.Open) wire.Opened {
 	n := s.next
 	s.sessions[n] = se
 	s.mu.Unlock()
-	return wire.Opened{Session: n, Dir: dirs.Work, Home: dirs.Home}
+	return wire.Opened{Session: n, UID: id.UID, Dir: dirs.Work, Home: dirs.Home}
 }
 
 func (s *server) identity(role sandbox.Role) (Identity, error) {

@@ -15,7 +15,7 @@ import (
 const knock = 20 * time.Millisecond
 
 // speak talks to a server as sandbox.Session says.
-func speak(t *wire.Talk, out io.Writer) error {
+func (v View) speak(t *wire.Talk, out io.Writer) error {
 	if t == nil || t.Most < 0 || t.Most > wire.MaxTalk {
 		return errors.New("a talk without bounds")
 	}
@@ -25,7 +25,10 @@ func speak(t *wire.Talk, out io.Writer) error {
 	conn, err := dial(t.Address, until)
 	if err == nil {
 		r.Connected = true
-		data, err = exchange(conn, t, until)
+		if r.Other, err = v.other(t, conn, until); err == nil && !r.Other {
+			data, err = exchange(conn, t, until)
+		}
+		conn.Close()
 	}
 	if err != nil {
 		r.Detail = cut(err.Error())
@@ -44,6 +47,15 @@ func speak(t *wire.Talk, out io.Writer) error {
 	return nil
 }
 
+// other tells whether it is somebody else who answers than t says.
+func (v View) other(t *wire.Talk, conn net.Conn, until time.Time) (bool, error) {
+	if t.UID == 0 || v.Alone {
+		return false, nil
+	}
+	ok, err := serves(t.UID, conn, until)
+	return !ok, err
+}
+
 // dial tries until somebody listens.
 func dial(address string, until time.Time) (net.Conn, error) {
 	for {
@@ -56,7 +68,6 @@ func dial(address string, until time.Time) (net.Conn, error) {
 }
 
 func exchange(conn net.Conn, t *wire.Talk, until time.Time) ([]byte, error) {
-	defer conn.Close()
 	conn.SetDeadline(until)         // a connection that has no deadline has no other end either: reading fails
 	_, err := conn.Write(t.Request) // one that answers before it has read all is answered all the same
 	data, readErr := io.ReadAll(io.LimitReader(conn, t.Most))

@@ -11,12 +11,14 @@ type Talk struct {
 	Address string `json:"address"`
 	Request []byte `json:"request"`
 	Most    int64  `json:"most"`
-	Within  int64  `json:"within"` // nanoseconds
+	Within  int64  `json:"within"`        // nanoseconds
+	UID     int    `json:"uid,omitempty"` // whose server must answer; 0: anybody's
 }
 
 // Reply is what it says, as one message. The data follow in frames of stdout, Bytes in all.
 type Reply struct {
 	Connected bool   `json:"connected,omitempty"`
+	Other     bool   `json:"other,omitempty"`
 	Detail    string `json:"detail,omitempty"`
 	Bytes     int64  `json:"bytes,omitempty"`
 }

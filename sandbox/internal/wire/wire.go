@@ -82,6 +82,7 @@ type Open struct {
 // Opened answers Open.
 type Opened struct {
 	Session uint64 `json:"session"` // never 0
+	UID     int    `json:"uid"`     // likewise
 	Dir     string `json:"dir"`
 	Home    string `json:"home"`
 	Error   string `json:"error,omitempty"`

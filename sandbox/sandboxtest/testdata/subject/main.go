@@ -93,15 +93,32 @@ var verbs = map[string]func([]string){
 			c.Close()
 		}
 	},
+	"once": func(a []string) { // address, answer: as serve, to one, and nobody listens after it has come
+		l, err := net.Listen("tcp", a[0])
+		check(err)
+		c, err := l.Accept()
+		check(err)
+		l.Close()
+		n, err := c.Read(make([]byte, 64))
+		check(err)
+		fmt.Fprintf(c, "%s %d", a[1], n)
+		c.Close()
+	},
+	"send6": func(a []string) { // port, bytes: as send, to 127.0.0.1 through a socket of IPv6, as Java does
+		fd, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0)
+		check(err)
+		to := &syscall.SockaddrInet6{Port: num(a[0]), Addr: [16]byte{10: 255, 11: 255, 12: 127, 15: 1}}
+		check(syscall.Connect(fd, to))
+		f := os.NewFile(uintptr(fd), "socket")
+		c, err := net.FileConn(f)
+		check(err)
+		f.Close()
+		send(c, num(a[1]))
+	},
 	"send": func(a []string) { // address, bytes: sends so many and prints how many came back
 		c, err := net.Dial("tcp", a[0])
 		check(err)
-		go func() {
-			c.Write(make([]byte, num(a[1])))
-			c.(*net.TCPConn).CloseWrite()
-		}()
-		n, err := io.Copy(io.Discard, c)
-		fmt.Println(n, err)
+		send(c, num(a[1]))
 	},
 	"parent": func(a []string) { // runs itself with the words, and ends well whatever became of that
 		exec.Command(itself(), a...).Run()
@@ -300,4 +317,13 @@ func self() string {
 	s, err := os.Executable()
 	check(err)
 	return s
+}
+
+func send(c net.Conn, bytes int) {
+	go func() {
+		c.Write(make([]byte, bytes))
+		c.(*net.TCPConn).CloseWrite()
+	}()
+	n, err := io.Copy(io.Discard, c)
+	fmt.Println(n, err)
 }
