@@ -22,6 +22,7 @@ const request = `import urllib.request; print("got", urllib.request.urlopen("htt
 func TestServices(t *testing.T) {
 	product := artifact{
 		"ask!":   []byte("#!/bin/sh\nexec python3 -c '" + request + "'\n"),
+		"http!":  []byte("#!/bin/sh\nexec python3 -m http.server 8124 --bind ::\n"),
 		"serve!": []byte("#!/bin/sh\necho from the artifact > /tmp/word\nchmod 644 /tmp/word\nexec sleep 60\n"),
 	}
 	onEngines(t, func(t *testing.T, e sandbox.Engine) {
@@ -39,6 +40,13 @@ func TestServices(t *testing.T) {
 			"what it does is not the product's": {
 				[]validator.Service{{Command: "serve", Ready: "test -s /tmp/word"}}, []string{"`cat /tmp/word` prints `from the artifact`"},
 				[]verdict.Status{verdict.Unverified}, "only the image's programs were exercised",
+			},
+			"one that listens later is not the product": {
+				[]validator.Service{{Command: "sleep 3; " + web.Command, Ready: "true"}}, []string{"`serve` answers `GET http://127.0.0.1:8123/x` with 404"},
+				[]verdict.Status{verdict.Blocked}, "somebody else",
+			},
+			"the product answers beside it": {
+				[]validator.Service{web}, []string{"`http` answers `GET http://127.0.0.1:8124/x` with 404"}, []verdict.Status{verdict.Met}, "answered 404",
 			},
 			"it does not get ready": {
 				[]validator.Service{{Command: "echo out of order; exit 3", Ready: "tcp:8123"}}, []string{"`ask` prints `got 200`", "`ask` fails"},

@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/trkr-dev/trkr-validate/internal/scriptbox"
@@ -280,13 +279,17 @@ func TestServers(t *testing.T) {
 		}
 	}
 	late := box() // it ends because somebody else, which is a service, has taken the port
-	var ran atomic.Bool
+	ended := make(chan struct{})
 	late.Play = func(*scriptbox.Call) sandbox.Exit {
-		ran.Store(true)
+		close(ended)
 		return scriptbox.Exit(1)
 	}
+	calls := 0
 	late.Answer = func(talk sandbox.Talk) sandbox.Reply {
-		if !ran.Load() || talk.Of != nil {
+		if calls++; calls == 1 {
+			return sandbox.Reply{}
+		}
+		if <-ended; talk.Of != nil {
 			return sandbox.Reply{}
 		}
 		return ok(talk)

@@ -104,7 +104,7 @@ func (t *trial) serve(ctx context.Context, c Command, p plan, s *seen) (err erro
 	}
 	s.stopped = ran != nil
 	for _, o := range asked {
-		if _, answered := s.replies[o.String()]; !answered { // it may have ended because somebody else has the port
+		if r := s.replies[o.String()]; r.status == 0 && (r.trouble == "" || r.trouble == nobody) { // it may have ended because somebody else has the port
 			if err := others(o); err != nil {
 				return err
 			}
