@@ -23,12 +23,15 @@ type Elsewhere struct {
 	globs []glob
 	root  *os.Root
 
-	sent    map[string]state // tracked files
-	seen    map[string]bool  // those of them that came back
-	changed []string
-	dirs    map[string]fs.FileMode // that the globs match
-	bytes   int64
-	files   int
+	sent map[string]state       // tracked files
+	dirs map[string]fs.FileMode // that the globs match and that came back
+
+	// Of Want, which may be asked while Fetch reads: Fetch looks at them when all was asked.
+	seen     map[string]bool // tracked files that the build left
+	changed  []string
+	bytes    int64
+	files    int
+	enoughAt string // where it was more than may be taken
 }
 
 // state tells whether a file is as it was sent, as far as every engine carries that.
@@ -53,7 +56,7 @@ func NewElsewhere(o Options) (*Elsewhere, error) {
 	if err != nil {
 		return nil, fault.Env("worktree_unreadable", fmt.Errorf("opening the worktree: %w", err))
 	}
-	return &Elsewhere{o: o, globs: globs, root: root, sent: map[string]state{}}, nil
+	return &Elsewhere{o: o, globs: globs, root: root, sent: map[string]state{}, seen: map[string]bool{}, dirs: map[string]fs.FileMode{}}, nil
 }
 
 // Close ends the use of the worktree.
@@ -67,29 +70,51 @@ func (e *Elsewhere) Send(ctx context.Context, w *tar.Writer, prefix string) erro
 		dir := path.Dir(p)
 		return withheld(p) || dir != "." && c.otherWorktree(dir, entries)
 	}
-	sent := func(p string, h *tar.Header) {
+	all := func(p string, h *tar.Header) bool {
 		if h.Typeflag != tar.TypeDir && e.tracked(p) {
 			e.sent[p] = stateOf(h)
 		}
+		return true
 	}
-	err := carry.Packing{Prefix: prefix, Skip: skip, Sent: sent}.Pack(ctx, e.root, w)
+	err := carry.Packing{Prefix: prefix, Skip: skip, Want: all}.Pack(ctx, e.root, w)
 	if err != nil && ctx.Err() == nil {
 		return fault.Env("worktree_unreadable", fmt.Errorf("reading the worktree for the build: %w", err), "see that all of the worktree can be read, and that nothing writes there meanwhile")
 	}
 	return err
 }
 
-// Fetch reads the tree that the build left and lays down in the worktree what the globs match. More of it than may be
-// taken is an artifact_too_large refusal.
+// Want says whether a path that the build left is to be fetched: what the globs match, until it is more than may be taken.
+// It is to be asked of all that the build left, of a hard link as of the file that it is. Of tracked files that no glob
+// matches, the entry tells enough.
+func (e *Elsewhere) Want(p string, h *tar.Header) bool {
+	if withheld(p) || tooLong(p) {
+		return false
+	}
+	matches := e.matches(p)
+	if was, ok := e.sent[p]; ok {
+		e.seen[p] = true
+		if !matches && was != stateOf(h) {
+			e.changed = append(e.changed, p)
+		}
+	}
+	if !matches || e.enoughAt != "" {
+		return false
+	}
+	e.files++
+	if h.Size > e.o.MaxBytes-e.bytes || e.files > e.o.MaxFiles {
+		e.enoughAt = p
+		return false
+	}
+	e.bytes += h.Size
+	return true
+}
+
+// Fetch reads what Want chose and lays it down in the worktree. More than may be taken is an artifact_too_large refusal.
 func (e *Elsewhere) Fetch(ctx context.Context, from io.Reader) error {
-	e.seen, e.dirs = map[string]bool{}, map[string]fs.FileMode{}
-	for r := tar.NewReader(from); ; {
+	for r := tar.NewReader(carry.Reader(ctx, from)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
-		}
-		if err == nil {
-			err = context.Cause(ctx)
 		}
 		var p string
 		if err == nil {
@@ -98,11 +123,21 @@ func (e *Elsewhere) Fetch(ctx context.Context, from io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("reading what the build made: %w", err)
 		}
-		if withheld(p) || tooLong(p) {
+		if withheld(p) || !e.matches(p) {
 			continue
 		}
-		if err := e.take(p, h, r); err != nil {
-			return err
+		if h.Typeflag == tar.TypeDir {
+			e.dirs[p] = fs.FileMode(h.Mode) & fs.ModePerm
+		}
+		if err := carry.Put(e.root, p, h, r); err != nil {
+			return e.broken(p, err)
+		}
+	}
+	if e.enoughAt != "" {
+		return &verdict.Refusal{
+			Reason: verdict.ArtifactTooLarge,
+			Detail: fmt.Sprintf("the build made more than %s or %d files where the globs look; at %s it was enough", size(e.o.MaxBytes), e.o.MaxFiles, quote(e.enoughAt)),
+			Hints:  []string{`raise "artifacts" or "files" under "limits" in "validate", or name what the build makes more closely`},
 		}
 	}
 	for p := range e.sent {
@@ -128,37 +163,6 @@ func (e *Elsewhere) Fetch(ctx context.Context, from io.Reader) error {
 // Changed are the tracked files that no glob matches and that the build changed where it ran. Those of the worktree are
 // as they were.
 func (e *Elsewhere) Changed() []string { return e.changed }
-
-func (e *Elsewhere) take(p string, h *tar.Header, data io.Reader) error {
-	if was, ok := e.sent[p]; ok {
-		e.seen[p] = true
-		if was == stateOf(h) {
-			return nil // as it stands in the worktree
-		}
-		if !e.matches(p) {
-			e.changed = append(e.changed, p)
-			return nil
-		}
-	}
-	if !e.matches(p) {
-		return nil
-	}
-	e.files++
-	if e.bytes += h.Size; e.bytes > e.o.MaxBytes || e.files > e.o.MaxFiles {
-		return &verdict.Refusal{
-			Reason: verdict.ArtifactTooLarge,
-			Detail: fmt.Sprintf("the build made more than %s or %d files where the globs look; at %s it was enough", size(e.o.MaxBytes), e.o.MaxFiles, quote(p)),
-			Hints:  []string{`raise "artifacts" or "files" under "limits" in "validate", or name what the build makes more closely`},
-		}
-	}
-	if h.Typeflag == tar.TypeDir {
-		e.dirs[p] = fs.FileMode(h.Mode) & fs.ModePerm
-	}
-	if err := carry.Put(e.root, p, h, data); err != nil {
-		return e.broken(p, err)
-	}
-	return nil
-}
 
 func (e *Elsewhere) tracked(p string) bool { return e.o.Tracked != nil && e.o.Tracked(p) }
 

@@ -28,7 +28,7 @@ func (c Container) Run(ctx context.Context, r Request) (res Result, err error) {
 	said := &listener{log: r.Log, last: newTail(r.Secrets)}
 	built, err := c.Builder.RunBuild(ctx, sandbox.Build{
 		RunID: c.RunID, Image: c.Image, ImageDir: c.ImageDir, Cache: c.Cache, Limits: c.Limits,
-		Script: r.Command, Env: r.Env, Timeout: r.Timeout, Tree: there.Send, Take: there.Fetch, Log: said,
+		Script: r.Command, Env: r.Env, Timeout: r.Timeout, Tree: there.Send, Want: there.Want, Take: there.Fetch, Log: said,
 	})
 	i := built.Info
 	res = Result{Elapsed: built.Exit.Elapsed, Leftovers: built.Leftovers, Tail: said.last.end(), Changed: there.Changed(), Where: verdict.Build{
@@ -40,6 +40,11 @@ func (c Container) Run(ctx context.Context, r Request) (res Result, err error) {
 		return res, fmt.Errorf("running validate.build: %w", ctx.Err())
 	case said.err != nil:
 		return res, fault.Envf("build_unrunnable", []string{"see that the disk has room"}, "writing the output of validate.build: %w", said.err)
+	case errors.Is(err, sandbox.ErrTooMuch):
+		return res, &verdict.Refusal{
+			Reason: verdict.ArtifactTooLarge, Detail: fmt.Sprintf("the tree that validate.build left could not be gone through within %s", sandbox.CarryLimit),
+			Hints: []string{"have the build remove what it needs no longer, or make it in TMPDIR"},
+		}
 	case err != nil:
 		return res, fmt.Errorf("running validate.build in a container: %w", err)
 	}

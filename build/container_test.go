@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,7 +90,7 @@ echo changed >tool; rm other; echo x >elsewhere; rm -rf cache; ln -s /etc dist/e
 
 // A tracked file that the globs match is what the build made of it, also where that is nothing.
 func TestContainerTrackedArtifacts(t *testing.T) {
-	for command, want := range map[string]string{"true": "as committed", "echo new >dist/shipped": "new\n", "rm dist/shipped": ""} {
+	for command, want := range map[string]string{"true": "as committed", "touch -r dist/shipped t; printf 'AS COMMITTED' >dist/shipped; touch -r t dist/shipped": "AS COMMITTED", "echo new >dist/shipped": "new\n", "rm dist/shipped": ""} {
 		c, r := container(t, command)
 		if err := errors.Join(os.Mkdir(filepath.Join(r.Dir, "dist"), 0o755), os.WriteFile(filepath.Join(r.Dir, "dist/shipped"), []byte("as committed"), 0o644)); err != nil {
 			t.Fatal(err)
@@ -101,6 +102,24 @@ func TestContainerTrackedArtifacts(t *testing.T) {
 		if got, _ := os.ReadFile(filepath.Join(r.Dir, "dist/shipped")); string(got) != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
+	}
+}
+
+// A file that cannot be read to its end does not hold up the run: beside the globs, nor as an artifact, nor where it was
+// tracked.
+func TestContainerReadsNoMoreThanItTakes(t *testing.T) {
+	const huge = "truncate -s 4T huge; truncate -s 4T tool; mkdir dist; echo made >dist/made"
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, r := container(t, huge)
+	res, err := c.Run(ctx, r)
+	if err != nil || !slices.Equal(res.Changed, []string{"tool"}) {
+		t.Fatalf("%+v %v", res, err)
+	}
+	holds(t, r.Dir, "dist/made", "made\n")
+	c, r = container(t, huge+"; mv huge dist/z")
+	if got := refusal(t, second(c.Run(ctx, r)), verdict.ArtifactTooLarge); !strings.Contains(got.Detail, "dist/z") {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -139,7 +158,12 @@ func TestContainerRefusals(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	place, r := container(t, "echo begun; sleep 300")
+	place, r := container(t, "true")
+	place.Builder = answers{err: fmt.Errorf("carrying: %w", sandbox.ErrTooMuch)}
+	if got := refusal(t, second(place.Run(t.Context(), r)), verdict.ArtifactTooLarge); !strings.Contains(got.Detail, "within") || len(got.Hints) == 0 {
+		t.Errorf("%+v", got)
+	}
+	place, r = container(t, "echo begun; sleep 300")
 	r.Timeout = 300 * time.Millisecond
 	if got := refusal(t, second(place.Run(t.Context(), r)), verdict.BuildTimeout); !strings.Contains(got.Detail, "begun") {
 		t.Errorf("%+v", got)

@@ -1,9 +1,12 @@
 package images
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,10 +30,14 @@ func TestFoldersOfBuilds(t *testing.T) {
 	all := func() ([]string, error) { return s.Sweep(t.Context(), false) }
 	dead := func() ([]string, error) { return s.SweepScratch(t.Context(), false) }
 
-	one, two := open(s.Cache(t.Context(), "x")), open(s.Cache(t.Context(), "x"))
+	free := func() { t.Error("it waited for nobody") }
+	one, turn := open(s.Cache(t.Context(), "x", free)), open(s.Turn(t.Context(), "x", free))
 	scratch := open(s.Scratch(t.Context()))
-	if one.Dir != two.Dir || scratch.Dir == one.Dir {
-		t.Errorf("%q %q %q", one.Dir, two.Dir, scratch.Dir)
+	if scratch.Dir == one.Dir {
+		t.Errorf("%q %q", one.Dir, scratch.Dir)
+	}
+	if err := open(s.Cache(t.Context(), "other", free)).Close(); err != nil {
+		t.Fatal(err)
 	}
 	for _, f := range []*Folder{one, scratch} {
 		if err := os.MkdirAll(filepath.Join(f.Dir, "shut/in"), 0o755); err != nil {
@@ -40,8 +47,8 @@ func TestFoldersOfBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep(all)
-	if err := two.Close(); err != nil {
+	sweep(all, "build-cache-other")
+	if err := turn.Close(); err != nil {
 		t.Fatal(err)
 	}
 	sweep(all)
@@ -68,5 +75,36 @@ func TestFoldersOfBuilds(t *testing.T) {
 	sweep(all, "build-cache-x")
 	if entries, err := os.ReadDir(s.folder()); err != nil || len(entries) > 0 {
 		t.Errorf("left: %v %v", entries, err)
+	}
+}
+
+// Builds that share a cache take turns: the second is told, has it when the first is done, and need not wait for ever.
+func TestBuildsTakeTurns(t *testing.T) {
+	s := NewStore(filepath.Join(t.TempDir(), "images"), "amd64")
+	for name, take := range map[string]func(context.Context, string, func()) (*Folder, error){"cache": s.Cache, "turn": s.Turn} {
+		t.Run(name, func(t *testing.T) {
+			first, err := take(t.Context(), "x", func() { t.Error("it waited for nobody") })
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if _, err := take(ctx, "x", func() { cancel(stop) }); !errors.Is(err, stop) || !strings.Contains(err.Error(), "another build") {
+				t.Fatalf("%v", err)
+			}
+			closed := false
+			second, err := take(t.Context(), "x", func() {
+				closed = true
+				if err := first.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil || !closed {
+				t.Fatalf("%v, after the first %v", err, closed)
+			}
+			if err := second.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package carry_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -45,7 +46,7 @@ func TestThereAndBack(t *testing.T) {
 	var sent []string
 	k := carry.Packing{
 		Skip: func(p string, _ []fs.DirEntry) bool { return p == "left out" },
-		Sent: func(p string, _ *tar.Header) { sent = append(sent, p) },
+		Want: func(p string, _ *tar.Header) bool { sent = append(sent, p); return true },
 	}
 	must(t, carry.Through(
 		func(w *tar.Writer) error { return k.Pack(t.Context(), a, w) },
@@ -147,5 +148,41 @@ func TestThrough(t *testing.T) {
 	}
 	if err := carry.Through(endless, func(io.Reader) error { return enough }); err != enough {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is not wanted is not read, and what is read only as long as somebody waits: holes have no end.
+func TestHugeFiles(t *testing.T) {
+	dir, r := root(t)
+	must(t, r.WriteFile("small", []byte("data"), 0o644), r.WriteFile("huge", nil, 0o644), os.Truncate(filepath.Join(dir, "huge"), 1<<32))
+	pack := func(ctx context.Context, want func(*tar.Header) bool) (names []string, err error) {
+		k := carry.Packing{Want: func(_ string, h *tar.Header) bool { return want(h) }}
+		err = carry.Through(func(w *tar.Writer) error { return k.Pack(ctx, r, w) }, func(r io.Reader) error {
+			for r := tar.NewReader(r); ; {
+				h, err := r.Next()
+				if err != nil {
+					return err
+				}
+				names = append(names, h.Name)
+			}
+		})
+		return names, err
+	}
+	if names, err := pack(t.Context(), func(h *tar.Header) bool { return h.Size < 1<<32 }); err != io.EOF || strings.Join(names, " ") != "small" {
+		t.Errorf("%q, %v", names, err)
+	}
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := pack(ctx, func(h *tar.Header) bool {
+		if h.Name == "huge" {
+			cancel(stop)
+		}
+		return true
+	})
+	if !errors.Is(err, stop) {
+		t.Errorf("inside a file: %v", err)
+	}
+	if _, err := carry.Reader(ctx, strings.NewReader("x")).Read(make([]byte, 1)); err != stop {
+		t.Errorf("a reader: %v", err)
 	}
 }

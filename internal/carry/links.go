@@ -56,7 +56,7 @@ func Unlink(ctx context.Context, from *os.File, to *tar.Writer, prefix string) e
 		if err := to.WriteHeader(h); err != nil {
 			return err
 		}
-		if _, err := io.Copy(to, data); err != nil {
+		if _, err := io.Copy(to, Reader(ctx, data)); err != nil {
 			return err
 		}
 	}

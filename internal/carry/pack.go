@@ -23,8 +23,10 @@ type Packing struct {
 	// Skip leaves out a path (relative, slashes, raw bytes), of a folder with all that is in it; entries are those of the
 	// folder that it stands in. Nil: nothing.
 	Skip func(p string, entries []fs.DirEntry) bool
-	Sent func(p string, h *tar.Header) // is told of each path; may be nil
-	Ours bool                          // rights that keep us out may be changed
+	// Want is asked of each path that is not skipped, with its entry, before any content is read. No leaves the entry out,
+	// of a folder not what is in it. Nil: everything.
+	Want func(p string, h *tar.Header) bool
+	Ours bool // rights that keep us out may be changed
 }
 
 // Pack writes what stands in root to w. A socket becomes a FIFO, because a tar has no sockets; devices are left out.
@@ -112,9 +114,11 @@ func (k packer) entry(dir *os.Root, name, p string) error {
 	return nil
 }
 
+func (k packer) wants(p string, h *tar.Header) bool { return k.Want == nil || k.Want(p, h) }
+
 func (k packer) head(p string, h *tar.Header) error {
-	if k.Sent != nil {
-		k.Sent(p, h)
+	if !k.wants(p, h) {
+		return nil
 	}
 	return k.w.WriteHeader(h)
 }
@@ -134,10 +138,13 @@ func (k packer) file(dir *os.Root, name, p string, h *tar.Header) (err error) {
 		return errors.Join(errors.New("it changed while it was read"), err)
 	}
 	h.Typeflag, h.Size = tar.TypeReg, info.Size()
-	if err := k.head(p, h); err != nil {
+	if !k.wants(p, h) {
+		return nil
+	}
+	if err := k.w.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = io.CopyN(k.w, in, h.Size)
+	_, err = io.CopyN(k.w, Reader(k.ctx, in), h.Size)
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it changed while it was read")
 	}

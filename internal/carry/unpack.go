@@ -45,7 +45,7 @@ func Unpack(ctx context.Context, r *tar.Reader, root *os.Root) error {
 		if h.Typeflag == tar.TypeDir {
 			dirs = append(dirs, h)
 		}
-		if err := Put(root, p, h, r); err != nil {
+		if err := Put(root, p, h, Reader(ctx, r)); err != nil {
 			return fmt.Errorf("unpacking %q: %w", p, err)
 		}
 	}

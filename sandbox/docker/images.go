@@ -93,15 +93,16 @@ func (d *daemon) ownImages(ctx context.Context) ([]string, error) {
 }
 
 // sweepBuilds removes the images of builds whose program was killed: they may be large, and nobody has a use for them.
-func (d *daemon) sweepBuilds(ctx context.Context) error {
-	tags, err := d.deadBuilds(ctx)
+// What fails is left to the next build, or to SweepImages, which says why: a sweep that fails stops no build.
+func (d *daemon) sweepBuilds(ctx context.Context) {
+	tags, _ := d.deadBuilds(ctx)
 	for _, tag := range tags {
-		err = errors.Join(err, d.removeImage(ctx, tag))
+		_ = d.removeImage(ctx, tag)
 	}
-	return err
 }
 
-// deadBuilds are the names that builds gave to images whose program was killed.
+// deadBuilds are the names that builds gave to images whose program was killed. Those of another user or another machine
+// are left alone, as nobody here knows whether their program lives.
 func (d *daemon) deadBuilds(ctx context.Context) ([]string, error) {
 	var found []image.Summary
 	err := d.call(ctx, infoLimit, "listing images", func(ctx context.Context) (err error) {
@@ -115,10 +116,11 @@ func (d *daemon) deadBuilds(ctx context.Context) ([]string, error) {
 			if !ok {
 				continue
 			}
-			// Behind the owner stand two more words; its own last field is the boot's id, which has dashes as well.
+			// Behind the owner stand three more words; its own last field is the boot's id, which has dashes as well.
 			words := strings.Split(rest, "-")
-			o, err := owner.Parse(strings.Join(words[:max(0, len(words)-2)], "-"))
-			if err == nil && o.UID == os.Getuid() && !o.Alive() {
+			n := max(0, len(words)-3)
+			o, err := owner.Parse(strings.Join(words[:n], "-"))
+			if err == nil && o.UID == os.Getuid() && words[n] == machineTag() && !o.Alive() {
 				tags = append(tags, tag)
 			}
 		}

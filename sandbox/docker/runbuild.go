@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -26,9 +27,9 @@ import (
 )
 
 const (
-	// carryLimit bounds what a build takes beside its own time: the way to the daemon and back.
+	// carryLimit bounds what a build takes beside its own time: the way to the daemon, and into its images.
 	carryLimit = 15 * time.Minute
-	// buildTag begins the tags of a build that is going on, after which its owner follows.
+	// buildTag begins the tags of a build that is going on; see newBuildTag.
 	buildTag = loadedName + ":build-"
 
 	orderName = "order.json"
@@ -65,13 +66,18 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	if err != nil {
 		return built, err
 	}
-	if err := d.sweepBuilds(ctx); err != nil {
-		return built, err
-	}
+	d.sweepBuilds(ctx)
 	if c := u.found.Config; c != nil && len(c.OnBuild) > 0 {
 		return built, fault.Envf("image_unusable", []string{"use an image without ONBUILD"}, "the image %q has steps of its own for whatever is built on it", b.Image)
 	}
-	w := &workshop{daemon: d, build: b, user: u, name: buildTag + owner.Self().String() + "-" + strings.ToLower(rand.Text()[:8]), uid: uidOf(b.Cache)}
+	turn, err := e.store(p.arch).Turn(ctx, b.Cache, func() { sandbox.Waits(b.Log) })
+	if err != nil {
+		return built, err
+	}
+	defer func() { err = errors.Join(err, turn.Close()) }()
+	// Only this user's builds on this machine wait for one another.
+	b.Cache = fmt.Sprintf("%s-%s-%d", b.Cache, machineTag(), os.Getuid())
+	w := &workshop{daemon: d, build: b, user: u, name: newBuildTag(), uid: uidOf(b.Cache)}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
 	if w.init, err = d.initImage(ctx, p); err != nil {
 		return built, err
@@ -84,7 +90,12 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	return built, err
 }
 
-// uidOf is the uid of the builds that share a cache. The limit of processes counts per uid, on the whole machine.
+// newBuildTag begins the tags of one build: they tell whose it is, on which machine.
+func newBuildTag() string {
+	return buildTag + owner.Self().String() + "-" + machineTag() + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// uidOf is the uid of the builds that share a cache, of which one runs at a time. The limit of processes counts per uid, on the whole machine.
 func uidOf(cache string) int {
 	const first, n = 20000, 40000
 	h := fnv.New32a()
@@ -170,7 +181,7 @@ func (w *workshop) run(ctx context.Context, platform string) (sandbox.Built, err
 	case log.err != nil:
 		return sandbox.Built{}, fmt.Errorf("writing the build's output: %w", log.err)
 	}
-	return w.take(within)
+	return w.take(ctx)
 }
 
 // firstError keeps the first failure to write; whoever writes goes on.

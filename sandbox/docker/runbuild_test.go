@@ -1,15 +1,19 @@
 package docker
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/trkr-dev/trkr-validate/internal/owner"
+	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/sandboxtest"
 )
 
@@ -32,8 +36,11 @@ func TestBuilds(t *testing.T) {
 	forget(t, d, init)
 	dead := owner.Self()
 	dead.Start++
-	old, live := buildTag+dead.String()+"-abcdefgh-from", buildTag+owner.Self().String()+"-abcdefgh-to"
-	for _, tag := range []string{old, live} {
+	ours, boot := machineTag(), dead
+	boot.Boot = "00000000-0000-0000-0000-000000000000" // as every other machine's is
+	old, live := buildTag+dead.String()+"-"+ours+"-abcdefgh-from", newBuildTag()+"-to"
+	elsewhere := buildTag + boot.String() + "-00000000-abcdefgh-to"
+	for _, tag := range []string{old, live, elsewhere} {
 		if err := d.ImageTag(t.Context(), ref, tag); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +49,11 @@ func TestBuilds(t *testing.T) {
 	if dead, err := d.deadBuilds(t.Context()); err != nil || !slices.Equal(dead, []string{old}) {
 		t.Errorf("of dead programs: %q, %v", dead, err)
 	}
-	if err := errors.Join(d.sweepBuilds(t.Context()), d.removeImage(t.Context(), live)); err != nil {
+	d.sweepBuilds(t.Context())
+	if dead, err := d.deadBuilds(t.Context()); err != nil || len(dead) > 0 {
+		t.Errorf("left of dead programs: %q, %v", dead, err)
+	}
+	if err := errors.Join(d.removeImage(t.Context(), live), d.removeImage(t.Context(), elsewhere)); err != nil {
 		t.Error(err)
 	}
 	sandboxtest.Builds(t, sandboxtest.Workshop{
@@ -66,4 +77,29 @@ func TestBuilds(t *testing.T) {
 			return strings.Join(left, " ")
 		},
 	})
+}
+
+// A daemon that does not tell what dead builds left builds all the same.
+func TestSweepThatFailsStopsNoBuild(t *testing.T) {
+	e, p := misbehaving(t)
+	ref := busybox(t, e, "unswept")
+	p.mu.Lock()
+	p.lose = "/images/json"
+	p.mu.Unlock()
+	d, err := e.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.deadBuilds(t.Context()); err == nil {
+		t.Error("nothing is lost")
+	}
+	taken := false
+	built, err := e.RunBuild(t.Context(), sandbox.Build{
+		RunID: "build", Image: ref, Cache: "unswept", Script: "true", Timeout: time.Minute, Log: io.Discard, Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64},
+		Tree: func(context.Context, *tar.Writer, string) error { return nil },
+		Take: func(_ context.Context, r io.Reader) error { taken = true; _, err := io.Copy(io.Discard, r); return err },
+	})
+	if err != nil || !taken {
+		t.Errorf("%+v %v", built.Exit, err)
+	}
 }

@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"strings"
@@ -49,6 +51,12 @@ func (e *engine) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 		swept = append(swept, name)
 	}
 	return swept, errors.Join(failed...)
+}
+
+// machineTag stands for machine where a name would be too long.
+func machineTag() string {
+	sum := sha256.Sum256([]byte(machine()))
+	return hex.EncodeToString(sum[:4])
 }
 
 // machine is this one's name: a daemon may serve several, and another machine's boot tells nothing of its programs here.

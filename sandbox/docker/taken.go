@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/trkr-dev/trkr-validate/internal/carry"
-	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/internal/owner"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 	"github.com/trkr-dev/trkr-validate/sandbox/internal/wire"
@@ -45,11 +42,44 @@ func (w *workshop) take(ctx context.Context) (built sandbox.Built, err error) {
 	if err != nil || built.Exit.Code != 0 || built.Exit.Cause != "" {
 		return built, err
 	}
-	err = w.copy(ctx, sandbox.BuildTree, func(r io.Reader) error { return w.give(ctx, r) })
-	if cerrdefs.IsNotFound(err) { // the build took it away
-		err = w.build.Take(ctx, strings.NewReader(""))
+	within, cancel := context.WithTimeoutCause(ctx, sandbox.CarryLimit, sandbox.ErrTooMuch)
+	defer cancel()
+	if err = w.give(within); err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = errors.Join(sandbox.ErrTooMuch, err)
 	}
 	return built, err
+}
+
+// give hands on what is wanted of the tree.
+func (w *workshop) give(ctx context.Context) (err error) {
+	s, err := newSpool(w.build.Want)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.file.Close()) }()
+	err = w.copy(ctx, sandbox.BuildTree, func(r io.Reader) error { return s.tree(carry.Reader(ctx, r)) })
+	if cerrdefs.IsNotFound(err) { // the build took it away
+		return w.build.Take(ctx, strings.NewReader(""))
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range s.lacks() {
+		err := w.copy(ctx, path.Join(path.Dir(sandbox.BuildTree), name), func(r io.Reader) error { return s.linked(name, carry.Reader(ctx, r)) })
+		if err != nil {
+			return err
+		}
+	}
+	from, err := s.end()
+	if err != nil {
+		return err
+	}
+	return carry.Through(func(t *tar.Writer) error {
+		if err := carry.Unlink(ctx, from, t, treeName); err != nil {
+			return fmt.Errorf("reading what the build made: %w", err)
+		}
+		return nil
+	}, func(r io.Reader) error { return w.build.Take(ctx, r) })
 }
 
 // copy reads a path of the container.
@@ -60,29 +90,4 @@ func (w *workshop) copy(ctx context.Context, name string, use func(io.Reader) er
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	return use(r)
-}
-
-// give hands the tree on. It lies on the disk meanwhile, in a file without a name: hard links have to be looked up.
-func (w *workshop) give(ctx context.Context, from io.Reader) (err error) {
-	spool, err := os.CreateTemp("", "trkr-validate-build-*")
-	if err != nil {
-		return fault.Env("temporary_file", fmt.Errorf("keeping what the build made: %w", err), "set TMPDIR to a folder that can be written")
-	}
-	defer func() { err = errors.Join(err, spool.Close()) }()
-	if err := os.Remove(spool.Name()); err != nil {
-		return fmt.Errorf("keeping what the build made: %w", err)
-	}
-	_, err = io.Copy(spool, from)
-	if err == nil {
-		_, err = spool.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return fault.Env("temporary_file", fmt.Errorf("keeping what the build made: %w", err), "see that "+filepath.Dir(spool.Name())+" has room, or set TMPDIR to another folder")
-	}
-	return carry.Through(func(t *tar.Writer) error {
-		if err := carry.Unlink(ctx, spool, t, path.Base(sandbox.BuildTree)+"/"); err != nil {
-			return fmt.Errorf("reading what the build made: %w", err)
-		}
-		return nil
-	}, func(r io.Reader) error { return w.build.Take(ctx, r) })
 }

@@ -33,7 +33,7 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	if err != nil {
 		return sandbox.Built{}, err
 	}
-	cache, err := e.images.Cache(ctx, b.Cache)
+	cache, err := e.images.Cache(ctx, b.Cache, func() { sandbox.Waits(b.Log) })
 	if err != nil {
 		return sandbox.Built{}, err
 	}
@@ -58,7 +58,7 @@ func (e *engine) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.B
 	if built.Exit.Code != 0 || built.Exit.Cause != "" {
 		return built, nil
 	}
-	return built, giveTree(ctx, work, b.Take)
+	return built, giveTree(ctx, work, b)
 }
 
 // buildDirs are the host's paths of what a build may write to.

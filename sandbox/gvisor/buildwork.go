@@ -82,17 +82,19 @@ func readResult(work *os.Root) (sandbox.Built, error) {
 	return wire.ReadBuilt(f)
 }
 
-// giveTree hands the tree over.
-func giveTree(ctx context.Context, work *os.Root, take func(context.Context, io.Reader) error) error {
+// giveTree hands over what is wanted of the tree.
+func giveTree(ctx context.Context, work *os.Root, b sandbox.Build) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, sandbox.CarryLimit, sandbox.ErrTooMuch)
+	defer cancel()
 	src, err := work.OpenRoot(filepath.Base(sandbox.BuildTree))
 	if err != nil { // the build took it away
-		return take(ctx, strings.NewReader(""))
+		return b.Take(ctx, strings.NewReader(""))
 	}
 	defer src.Close()
 	return carry.Through(func(w *tar.Writer) error {
-		if err := (carry.Packing{Ours: true}).Pack(ctx, src, w); err != nil && ctx.Err() == nil {
+		if err := (carry.Packing{Ours: true, Want: b.Want}).Pack(ctx, src, w); err != nil && ctx.Err() == nil {
 			return stateError(err)
 		}
-		return ctx.Err()
-	}, func(r io.Reader) error { return take(ctx, r) })
+		return context.Cause(ctx)
+	}, func(r io.Reader) error { return b.Take(ctx, r) })
 }

@@ -27,6 +27,8 @@ func Builds(t *testing.T, w Workshop) {
 	t.Run("fails", w.fails)
 	t.Run("sees nothing", w.seesNothing)
 	t.Run("caches", w.caches)
+	t.Run("takes turns", w.takesTurns)
+	t.Run("gives what is wanted", w.wanted)
 	t.Run("limits", w.limits)
 	t.Run("interrupted", w.interrupted)
 	t.Run("supervisor", w.supervisor)
@@ -208,6 +210,48 @@ func (w Workshop) caches(t *testing.T) {
 	m = w.run(t.Context(), look, name(unique+"-other"))
 	if m.want(t, 0, ""); strings.HasPrefix(m.out, "kept\n") {
 		t.Errorf("another cache has %q", m.out)
+	}
+}
+
+// Builds that share a cache do not run at once, and who waits is told and may give up.
+func (w Workshop) takesTurns(t *testing.T) {
+	begun, told := make(chan struct{}), make(chan struct{})
+	first := make(chan made, 1)
+	go func() {
+		first <- w.run(t.Context(), "echo > ../cache/busy; echo begun; busybox sleep 3; busybox rm ../cache/busy", func(b *sandbox.Build) {
+			b.Log = onWrite(sync.OnceFunc(func() { close(begun) }))
+		})
+	}()
+	select {
+	case <-begun:
+	case m := <-first:
+		t.Fatalf("%+v %v", m.Exit, m.err)
+	}
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := w.run(ctx, "true", func(b *sandbox.Build) { b.Log = onWrite(sync.OnceFunc(func() { close(told); cancel(stop) })) })
+	if <-told; !errors.Is(m.err, stop) && !errors.Is(m.err, context.Canceled) || m.taken {
+		t.Errorf("given up: %+v %v", m.Exit, m.err)
+	}
+	if m = w.run(t.Context(), "[ ! -e ../cache/busy ]"); !strings.Contains(m.out, "waiting for another build") {
+		t.Errorf("it said %q", m.out)
+	}
+	m.want(t, 0, "")
+	m = <-first
+	m.want(t, 0, "")
+}
+
+// What nobody wants does not come, and is no reason for what is wanted to come without its content.
+func (w Workshop) wanted(t *testing.T) {
+	asked := map[string]int64{}
+	m := w.run(t.Context(), "busybox mkdir a z; echo hello > a/f; busybox ln a/f z/f; busybox ln a/f z/g; echo no > a/no", func(b *sandbox.Build) {
+		b.Want = func(p string, h *tar.Header) bool { asked[p] = h.Size; return strings.HasPrefix(p, "z/") }
+	})
+	if m.want(t, 0, ""); len(m.files) != 2 || m.files["z/f"] != "hello\n" || m.files["z/g"] != "hello\n" || asked["z/f"] != 6 || asked["a/f"] != 6 || asked["a/no"] != 3 {
+		t.Errorf("%q of %v", m.files, asked)
+	}
+	if m = w.run(t.Context(), "busybox truncate -s 300g huge || exit 9"); m.err != nil || m.Exit.Code == 0 || m.taken {
+		t.Errorf("a file without end: %+v %v %q", m.Exit, m.err, m.out)
 	}
 }
 

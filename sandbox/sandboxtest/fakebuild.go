@@ -63,7 +63,7 @@ func (f *Fake) RunBuild(ctx context.Context, b sandbox.Build) (built sandbox.Bui
 	if built.Exit.Code != 0 || built.Exit.Cause != "" {
 		return built, nil
 	}
-	return built, carry.Through(func(w *tar.Writer) error { return carry.Packing{Ours: true}.Pack(ctx, src, w) }, func(r io.Reader) error { return b.Take(ctx, r) })
+	return built, carry.Through(func(w *tar.Writer) error { return carry.Packing{Ours: true, Want: b.Want}.Pack(ctx, src, w) }, func(r io.Reader) error { return b.Take(ctx, r) })
 }
 
 // Builds are those that RunBuild was asked for, in order.

@@ -135,6 +135,9 @@ func startBuild(o wire.BuildOrder) (<-chan Status, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("giving up new privileges: %w", err)
 	}
+	if err := syscall.Setrlimit(unix.RLIMIT_FSIZE, &syscall.Rlimit{Cur: wire.BuildFile, Max: wire.BuildFile}); err != nil {
+		return nil, fmt.Errorf("limiting the size of files: %w", err)
+	}
 	if err := limitCPUs(o.CPUs); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,9 @@ const HelperShut = "shut"
 // its files belong to whoever started the container, also where no second uid can be had.
 const BuildUID = 1000
 
+// BuildFile bounds the bytes of one file that a build makes, holes included: Docker's daemon reads them all.
+const BuildFile = 256 << 30
+
 // BuildReady is the first that the PID 1 of a build says, where it is asked to.
 const BuildReady = "\x06"
 
