@@ -18,6 +18,14 @@ func variable(s string) (string, string) {
 	return "", ""
 }
 
+// buildVariable is one of the build, which gets none that tells git where to work.
+func buildVariable(s string) (string, string) {
+	if name, _, _ := strings.Cut(s, "="); strings.HasPrefix(name, "GIT_") {
+		return quote(name) + " is for git, and a build gets no GIT_ variables", "set it in the build command where git needs it"
+	}
+	return variable(s)
+}
+
 func glob(s string) (string, string) {
 	switch {
 	case s == "":

@@ -45,7 +45,7 @@ func TestEveryProblemIsNamedWithItsLineAtOnce(t *testing.T) {
     "timeout": "0s",
     "limits": {"pids": 0, "pids": 5, "memory": 2, "cpus": -1, "tmp": "1potato"},
     "engine": "dokcer",
-    "env": ["OK=1", "2BAD=x", 7],
+    "env": ["OK=1", "2BAD=x", 7, "GIT_DIR=x", "GIT_DIR", "GITHUB_SHA"],
     "commit": "yes"
   },
   "loop": {"plateu": 2, "turns": 0, "cost": null}, "orchestrator": {"of": "another program"},
@@ -66,6 +66,8 @@ func TestEveryProblemIsNamedWithItsLineAtOnce(t *testing.T) {
 		`c.json:10: validate.engine: "dokcer" is none of auto, docker, gvisor | did you mean "docker"?`,
 		`c.json:11: validate.env[1]: "2BAD" is not a variable's name | write "NAME=value", or "NAME" to take it from the caller's environment`,
 		`c.json:11: validate.env[2]: must be a string, not a number`,
+		`c.json:11: validate.env[3]: "GIT_DIR" is for git, and a build gets no GIT_ variables | set it in the build command where git needs it`,
+		`c.json:11: validate.env[4]: "GIT_DIR" is for git, and a build gets no GIT_ variables | set it in the build command where git needs it`,
 		`c.json:12: validate.commit: must be true or false, not a string`,
 		`c.json:14: loop.plateu: unknown key | did you mean "plateau"?`,
 		`c.json:14: loop.turns: must not be 0: a limit cannot be switched off | leave the key out for the default`,

@@ -73,7 +73,7 @@ func Keys() []Key {
 			"the image of a container to build in, without a network; empty: on this machine"),
 		key("validate.build_timeout", "20m", duration(), func(c *Config) *time.Duration { return &c.Validate.BuildTimeout },
 			"how long the build may take"),
-		key("validate.env", []string{}, list(variable), func(c *Config) *[]string { return &c.Validate.Env },
+		key("validate.env", []string{}, list(buildVariable), func(c *Config) *[]string { return &c.Validate.Env },
 			"variables of the build, NAME=value or NAME"),
 		key("validate.artifacts", []string{}, list(glob), func(c *Config) *[]string { return &c.Validate.Artifacts },
 			"globs of what the build makes"),

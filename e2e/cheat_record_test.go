@@ -7,7 +7,7 @@ import (
 
 var (
 	// A branch that has a verdict about its code needs no other.
-	sameVerdict = &defence{edits: []edit{{"stage/record.go", "rec.SaysTheSame(r.record) && r.signedAlready(rec) {", "rec.Subject.Tree == r.record.Subject.Tree {"}}}
+	sameVerdict = &defence{edits: []edit{{"stage/record.go", "if r.saysSoAlready(last) {", "if len(last) > 0 {"}}}
 	vouchedFor  = &defence{edits: []edit{{"cmd/trkr-validate/cmd_show.go", "committed.stale = \"no run", "_ = \"no run"}}}
 	notTracked  = &defence{edits: []edit{{"cmd/trkr-validate/history.go", "h.foreign[run] = true", "_ = run"}}}
 	// What was not checked does not count.

@@ -115,11 +115,10 @@ func (r *run) checkClean(ctx context.Context) error {
 		r.log.Warn().Str("step", stepResolve).Msg("the worktree has changes that are not committed: " + some(changes))
 		return nil
 	}
-	hints := []string{
-		"commit or remove them, or list what is not source in a .gitignore that is committed: no other file's excludes count",
+	hints := append(r.tidy(changes),
 		"--clean builds the commit in a temporary worktree instead",
 		"--allow-dirty judges what stands there and commits nothing",
-	}
+	)
 	for _, glob := range r.req.Config.Validate.Artifacts {
 		for _, c := range changes {
 			if ok, _ := doublestar.Match(glob, c); ok {
@@ -146,6 +145,11 @@ func some(names []string) string {
 
 // checkConfig refuses what cannot be built, boxed or collected with any ticket.
 func (r *run) checkConfig(ctx context.Context) error {
+	if r.req.Signer != nil {
+		if err := Signable(r.req.Config, r.req.SignHost); err != nil {
+			return err
+		}
+	}
 	v := r.req.Config.Validate
 	used := []string{v.Image}
 	if v.BuildImage != "" {

@@ -8,6 +8,9 @@ import (
 	"path"
 
 	"github.com/trkr-dev/trkr-validate/attest"
+	"github.com/trkr-dev/trkr-validate/config"
+	"github.com/trkr-dev/trkr-validate/gate"
+	"github.com/trkr-dev/trkr-validate/internal/fault"
 	"github.com/trkr-dev/trkr-validate/ticket"
 	"github.com/trkr-dev/trkr-validate/verdict"
 )
@@ -27,7 +30,7 @@ func (r *run) keep(ctx context.Context) error {
 	where := path.Join(r.ticket.Dir, "validation.md")
 	switch last, err := r.repo.File(ctx, r.ticket.Commit, where); {
 	case err == nil:
-		if rec, err := verdict.ParseMarkdown(last); err == nil && rec.SaysTheSame(r.record) && r.signedAlready(rec) {
+		if r.saysSoAlready(last) {
 			r.recorded = &Recorded{Path: where}
 			return nil
 		}
@@ -48,14 +51,21 @@ func (r *run) keep(ctx context.Context) error {
 	return nil
 }
 
-// sign puts the caller's signature to the record. What a build on this machine may have read signs nothing, unless the
-// caller says so.
-func (r *run) sign() error {
-	if r.req.Signer == nil {
+// Signable says whether runs of a configuration may be signed: what a build on this machine may have read signs nothing,
+// unless the caller says so with host. The error is a fault.Usage.
+func Signable(c config.Config, host bool) error {
+	if c.Validate.BuildImage != "" || host {
 		return nil
 	}
-	if r.record.Build.Where != "container" && !r.req.SignHost {
-		r.hints = append(r.hints, "the record is not signed: the build ran on this machine, where it could have read the key; --sign-host-build signs it all the same")
+	return fault.Usagef("key_exposed", []string{
+		"--sign-host-build signs all the same: where the build's user cannot read the key",
+		"validate.build_image names the image of a container to build in, which never sees the key",
+	}, "--sign-key signs nothing that is built on this machine, where the build could read the key")
+}
+
+// sign puts the caller's signature to the record. That it may was settled before the build.
+func (r *run) sign() error {
+	if r.req.Signer == nil {
 		return nil
 	}
 	envelope, err := r.req.Signer.Sign(r.record)
@@ -66,12 +76,21 @@ func (r *run) sign() error {
 	return nil
 }
 
-// signedAlready reports whether a record that says the same need not be replaced: where this one is signed, that one
-// has to be signed by the same key.
-func (r *run) signedAlready(last verdict.Record) bool {
-	if r.record.Attestation == nil {
-		return true
+// saysSoAlready reports whether the validation.md that the branch holds need not be replaced: it says what this run says,
+// and the gate takes it for a record of what was judged now, signed by the same key where this one is signed. Otherwise
+// the gate would refuse it for ever, whatever a run says.
+func (r *run) saysSoAlready(last []byte) bool {
+	rec, err := verdict.ParseMarkdown(last)
+	if err != nil || r.req.RecordAnew || !rec.SaysTheSame(r.record) {
+		return false
 	}
-	_, err := attest.Keys{r.req.Signer.Public()}.Check(last)
-	return err == nil
+	now := gate.Now{
+		Issue: r.req.Issue, Tree: r.ticket.Tree, Contract: r.contract, ConfigDigest: r.record.Config.Digest, OwnConfig: r.record.Config.OfBranch(),
+		Inside:   true, // the same agents judged
+		Manifest: r.record.Subject.Manifest, ImageDigest: r.record.Environment.ImageDigest, Time: r.record.StartedAt,
+	}
+	if r.req.Signer != nil {
+		now.Keys = attest.Keys{r.req.Signer.Public()}
+	}
+	return len(gate.Judge(last, now).Refusals) == 0
 }

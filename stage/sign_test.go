@@ -26,19 +26,26 @@ func newSigner(t *testing.T) *attest.Signer {
 	return s
 }
 
-// What a build on this machine could have read signs nothing, unless somebody says so.
+// What a build on this machine could have read signs nothing, unless somebody says so, and that is told before the build.
 func TestAHostBuildIsSignedOnlyOnDemand(t *testing.T) {
 	k := newKit(t, scripted(allMet))
+	k.run(verdict.Clear)
 	k.req.Signer = newSigner(t)
-	res := k.run(verdict.Clear)
-	if res.Record.Attestation != nil || !slices.ContainsFunc(res.Hints, func(h string) bool { return strings.Contains(h, "--sign-host-build") }) {
-		t.Errorf("signed: %v, hints %q", res.Record.Attestation != nil, res.Hints)
+	build := k.req.Config.Validate.Build
+	k.req.Config.Validate.Build = "touch dist/ran; exit 1"
+	res := k.run(verdict.Error)
+	if hints := strings.Join(res.Failure.Hints, "\n"); res.ExitCode() != 5 || !strings.Contains(hints, "--sign-host-build") || !strings.Contains(hints, "validate.build_image") {
+		t.Errorf("%+v", res.Failure)
 	}
+	k.req.Config.Validate.Build = build
 	// The same verdict, signed, is another: it is recorded once more, and then no more.
 	k.req.SignHost = true
 	keys := attest.Keys{k.req.Signer.Public()}
 	if res = k.run(verdict.Clear); res.Recorded == nil || res.Recorded.Commit == "" {
 		t.Fatal("the signed record was not committed beside the unsigned one")
+	}
+	if _, err := keys.Check(*res.Record); err != nil {
+		t.Errorf("what is handed out is not what was signed: %v", err)
 	}
 	for _, text := range []string{k.git("show", "trkr/7:.trkr/tickets/7/validation.md"), k.git("show", "HEAD:.trkr/tickets/7/validation.md")} {
 		rec, err := verdict.ParseMarkdown([]byte(text + "\n"))

@@ -38,6 +38,7 @@ type Request struct {
 	Agreed     ticket.Agreed // the contract that was agreed, where the caller knows it; else the branch's history tells
 	Only       []string      // assertion ids to check; the others stay unverified and nothing is committed
 	NoCommit   bool
+	RecordAnew bool          // commit also where the branch holds a record that says the same: it does not count any more
 	Clean      bool          // build in a temporary worktree of the commit, whatever stands in the branch's own
 	AllowDirty bool          // build what stands in the worktree, committed or not; nothing is committed and the record says so
 	VerifyAll  bool          // hash every artifact whole inside the box, also beyond the first 64 MiB
@@ -52,8 +53,8 @@ type Request struct {
 	Services     []validator.Service // beside each check
 	Environ      []string            // the caller's environment
 	Secrets      []string            // values that stand in nothing that a run leaves, beside those that the build gets by name
-	Signer       *attest.Signer      // signs the record; nil: nobody does
-	SignHost     bool                // also where the build ran on this machine and so could have read the key
+	Signer       *attest.Signer      // signs the record; nil: nobody does. Config has to be Signable
+	SignHost     bool                // also where the build runs on this machine and so could read the key
 	ToolVersion  string
 
 	Sinks []event.Sink
@@ -189,7 +190,9 @@ func (r *run) all(ctx context.Context, steps []step) error {
 			}
 		}
 		ms := time.Since(began).Milliseconds()
-		r.record.Timings[s.name] = ms
+		if s.name != stepRecord { // which kept the record, and signed it: it is handed out as it was then
+			r.record.Timings[s.name] = ms
+		}
 		done := event.Event{Type: event.StepFinished, Step: s.name, MS: ms}
 		if err != nil {
 			done.Detail = r.redact.String(err.Error())

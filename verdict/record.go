@@ -146,13 +146,14 @@ func (r Record) Computed() Outcome {
 	return j.Outcome
 }
 
-// SaysTheSame reports whether two records give the same verdict of the same subject by the same agents, so that the
+// SaysTheSame reports whether two records give the same verdict of the same subject in the same image by the same agents, so that the
 // later one need not be committed. Evidence, which holds times, the commit and the place may differ.
 func (r Record) SaysTheSame(other Record) bool {
 	return r.Issue == other.Issue && r.Outcome == other.Outcome && r.Verdict == other.Verdict &&
 		r.Subject.Tree == other.Subject.Tree && r.Subject.Dirty == other.Subject.Dirty &&
 		r.Subject.ContractDigest == other.Subject.ContractDigest && r.Subject.ManifestDigest == other.Subject.ManifestDigest &&
 		r.Subject.ContractAccepted == other.Subject.ContractAccepted &&
+		r.Environment.ImageDigest == other.Environment.ImageDigest &&
 		r.Config.Digest == other.Config.Digest && r.Config.OfBranch() == other.Config.OfBranch() && slices.Equal(r.Agents, other.Agents) &&
 		slices.EqualFunc(r.Criteria, other.Criteria, func(a, b Criterion) bool { return a.ID == b.ID && a.Text == b.Text && a.Status == b.Status }) &&
 		slices.EqualFunc(r.Findings, other.Findings, func(a, b Finding) bool { return a.ID == b.ID && a.Severity == b.Severity }) &&

@@ -92,6 +92,11 @@ func (a *app) gate(cmd *cobra.Command, o gateOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	if signer != nil {
+		if err := stage.Signable(s.Config, o.run.sign.host); err != nil {
+			return during("config", err)
+		}
+	}
 	if err := o.run.reports.github.ready(cmd, s); err != nil {
 		return err
 	}
@@ -131,6 +136,7 @@ func (a *app) gateAgain(cmd *cobra.Command, o gateOptions, was result, agreed ti
 	p := a.progress()
 	request.Agreed, request.Signer, request.SignHost, request.Sinks = agreed, signer, o.run.sign.host, []event.Sink{p}
 	request.NoCommit = o.run.noCommit || o.run.ticket.ref != ""
+	request.RecordAnew = slices.ContainsFunc(was.Refusals, func(r verdict.Refusal) bool { return r.Reason == verdict.RecordExpired })
 	r := result{Result: stage.Run(cmd.Context(), request), gate: &gateJSON{Unchecked: []string{}, Rerun: []string{}}}
 	if err := p.Close(); err != nil {
 		return err
@@ -265,9 +271,20 @@ func (a *app) imageDigest(ctx context.Context, image string) (string, error) {
 	return found.Digest, found.Close()
 }
 
-// takesInside reports whether the configuration takes the word of each agent that lives in the box.
+// takesInside reports whether the configuration takes the word of agents that live in the box: it has some, and says so
+// of each.
 func takesInside(c config.Config) bool {
-	return !slices.ContainsFunc(c.Validate.Agents, func(a config.Agent) bool { return a.Kind != "probe" && a.Trust != "inside" })
+	some := false
+	for _, a := range c.Validate.Agents {
+		if a.Kind == "probe" {
+			continue
+		}
+		if a.Trust != "inside" {
+			return false
+		}
+		some = true
+	}
+	return some
 }
 
 // refused is the result of a verdict that does not count. What was recorded is not part of it: nobody must take its

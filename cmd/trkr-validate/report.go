@@ -75,7 +75,7 @@ func openHint(r stage.Result) string {
 	if open == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d could not be told without a model or a person; docs/probe.md has the words that the probe reads", open, len(r.Record.Criteria))
+	return fmt.Sprintf("%d of %d could not be told without a model or a person; trkr-validate contract show %s --explain says what the probe reads of each", open, len(r.Record.Criteria), r.Issue)
 }
 
 // report prints one result: the outcome alone with --quiet, else all that a person acts on.
