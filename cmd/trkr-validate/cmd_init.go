@@ -182,11 +182,13 @@ func initText(p project, doc initJSON) string {
 			fmt.Fprintf(&b, "     (%s)\n", n)
 		}
 	}
-	b.WriteString(`  2. commit it to the default branch, then write on the ticket's branch what has to be true, before the code:
-       git switch -c trkr/7
-       .trkr/tickets/7/contract.md:
+	b.WriteString(`  2. commit it to the default branch:
+       git add .trkr .gitignore && git commit -m "Validate tickets"
+  3. write on the ticket's branch what has to be true, before the code, in .trkr/tickets/7/contract.md:
          VAL-1: ` + "`tool --help` exits 0 and prints `usage`" + `
-  3. trkr-validate 7
+       git checkout -b trkr/7
+       git add .trkr/tickets/7 && git commit -m "Agree the contract of 7"
+  4. trkr-validate 7
 `)
 	return b.String()
 }

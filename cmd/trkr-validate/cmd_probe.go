@@ -58,6 +58,9 @@ and probed. Nothing is recorded. The configuration of a checkout is not read; --
 With --explain nothing runs and no DIR is needed: each assertion is said back in the words that it is understood in, and
 where it is not, a caret points at the first word that was not understood.
 
+With --json it is one object: schemaVersion, outcome, exitCode, criteria, findings, diagnostics; with --explain
+schemaVersion and assertions.
+
 Exit codes: those of a run.`,
 		Example: `  trkr-validate probe contract.md dist
   trkr-validate probe --explain contract.md`,

@@ -26,7 +26,7 @@ images that are kept for later runs: those that this program fetched, unpacked, 
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd, engines(), dryRun, images) },
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name the boxes; worktrees are left alone")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only name boxes and, with --images, images; worktrees are neither removed nor named")
 	cmd.Flags().BoolVar(&images, "images", false, "also remove the images that this program keeps and no run uses")
 	return cmd
 }

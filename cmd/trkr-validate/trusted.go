@@ -265,7 +265,7 @@ func (g *ground) untrusted() error {
 	if g.fork == "" {
 		hints = append([]string{"fetch the default branch with its history (in CI fetch-depth: 0), or name it in " + baseVariable}, hints...)
 	} else {
-		hints = append([]string{"commit it to the default branch; then it counts from where the ticket's branch leaves that"}, hints...)
+		hints = append([]string{"commit it to the default branch; then begin the branch anew from there, or merge it before any code"}, hints...)
 	}
 	return &issueError{fault.Usagef("config_untrusted", hints, "%s is the ticket's own: who writes the code must not choose how it is judged", g.path)}
 }
