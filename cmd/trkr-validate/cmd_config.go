@@ -22,8 +22,9 @@ func (a *app) configCommand() *cobra.Command {
 		Long: `Print every setting, its value and where it comes from.
 
 A setting comes from the defaults, the file .trkr/config.json, the environment or a flag; the last one that says
-something wins. The digest at the end is what a record is bound to. It is of the values, not of where they
-come from: a variable that is only named is bound by its name, an image by its name, a program by its path.
+something wins. The digest at the end is what a record is bound to. It does not bind what may
+differ from machine to machine: issue.*, ticket.base, validate.engine, validate.limits.cpus, validate.commit, the values
+of variables, and where a value comes from.
 
 With an issue it is what that ticket is judged by. The file never comes from the ticket's own branch: where the checkout
 stands on it, the file counts as it is committed where the branch leaves the default one.`,
@@ -44,7 +45,7 @@ stands on it, the file counts as it is committed where the branch leaves the def
 		},
 	}
 	box.flags(cmd)
-	where.flags(cmd)
+	where.reading(cmd)
 	return cmd
 }
 

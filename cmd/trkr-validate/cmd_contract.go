@@ -35,7 +35,7 @@ func (a *app) contractShowCommand() *cobra.Command {
 		Args:  exactly(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.contractShow(cmd, o, args[0]) },
 	}
-	o.ticket.flags(cmd)
+	o.ticket.reading(cmd)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "say how the probe understands each assertion")
 	cmd.Flags().StringVar(&o.issueBody, "issue-body", "", "read the issue's body from this `file` (- is stdin) instead of asking issue.command")
 	return cmd

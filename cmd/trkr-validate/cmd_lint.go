@@ -35,7 +35,7 @@ Exit codes: 0 where the contract is valid, whatever the hints say; 4 where it is
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.contractLint(cmd, o, args[0]) },
 	}
-	o.flags(cmd)
+	o.reading(cmd)
 	return cmd
 }
 

@@ -27,7 +27,7 @@ branch holds now, or where it is the branch alone that says it, it is stale, and
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, o, args[0]) },
 	}
-	o.flags(cmd)
+	o.reading(cmd)
 	return cmd
 }
 

@@ -41,6 +41,13 @@ func (o *ticketOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.ref, "ref", "", "judge this `revision`; commits nothing")
 }
 
+// reading are the flags of a command that builds and commits nothing.
+func (o *ticketOptions) reading(cmd *cobra.Command) {
+	o.flags(cmd)
+	cmd.Flags().Lookup("worktree").Usage = "the ticket stands in this worktree `folder`"
+	cmd.Flags().Lookup("ref").Usage = "look at this `revision` instead of the branch"
+}
+
 // buildOptions say what is built where the worktree is not as committed.
 type buildOptions struct {
 	clean      bool
