@@ -23,7 +23,7 @@ func (a *app) configCommand() *cobra.Command {
 
 A setting comes from the defaults, the file .trkr/config.json, the environment or a flag; the last one that says
 something wins. The digest at the end is what a record is bound to. It does not bind what may
-differ from machine to machine: issue.*, ticket.base, validate.engine, validate.limits.cpus, validate.commit, the values
+differ from machine to machine: issue.*, loop.*, ticket.base, validate.engine, validate.limits.cpus, validate.commit, the values
 of variables, and where a value comes from.
 
 With an issue it is what that ticket is judged by. The file never comes from the ticket's own branch: where the checkout
