@@ -11,7 +11,7 @@ import (
 
 var (
 	noHooks    = &defence{edits: []edit{{"ticket/environment.go", `"-c", "core.hooksPath=/dev/null",`, ""}}}
-	sameCommit = &defence{edits: []edit{{"stage/settle.go", "err := r.repo.Unmoved(ctx, r.ticket); err != nil {", "err := error(nil); err != nil {"}}}
+	sameCommit = &defence{edits: []edit{{"stage/settle.go", "err := r.repo.Unmoved(ctx, r.ticket)\n", "var err error\n"}}}
 	// What the build left running goes on.
 	nothingLeft = &defence{deep: true, edits: []edit{{"internal/proc/supervisor_linux.go", "r.Survivors = t.kill()\n", "if false {\n\t\tr.Survivors = t.kill()\n\t}\n"}, sealedToTheEnd.edits[0]}}
 	supervised  = &defence{deep: true, edits: []edit{

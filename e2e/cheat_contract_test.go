@@ -15,8 +15,11 @@ var (
 	wholeHistory    = &defence{deep: true, edits: []edit{{"ticket/fixed.go", "if err := r.whole(ctx); err != nil {", "if err := r.whole(ctx); false {"}, lateContract.edits[0]}}
 	agreeingIssue   = &defence{edits: []edit{{"ticket/contract.go", "case found && issue.Digest() != committed.Digest():", "case false && found:"}}}
 	noFallBack      = &defence{deep: true, edits: []edit{{"ticket/contract.go", "case refusal != nil:\n\t\treturn", "case false:\n\t\treturn"}, changedContract.edits[0]}}
-	noReplaceRefs   = &defence{edits: []edit{{"ticket/environment.go", `"GIT_NO_REPLACE_OBJECTS=1",`, `"GIT_NO_REPLACE=1",`}}}
-	noGrafts        = &defence{edits: []edit{{"ticket/environment.go", `"GIT_GRAFT_FILE=/dev/null",`, `"GIT_NO_GRAFT=1",`}}}
+	noReplaceRefs   = &defence{deep: true, edits: []edit{
+		{"ticket/environment.go", `"GIT_NO_REPLACE_OBJECTS=1",`, `"GIT_NO_REPLACE=1",`},
+		{"ticket/objects.go", "if objectID(o.kind, o.data, len(o.id)) != o.id {", "if false {"},
+	}}
+	noGrafts = &defence{edits: []edit{{"ticket/environment.go", `"GIT_GRAFT_FILE=/dev/null",`, `"GIT_NO_GRAFT=1",`}}}
 	// The contract of the worktree, where it can be read, counts.
 	committedContract = &defence{edits: []edit{
 		{"ticket/contract.go", "import (\n", "import (\n\t\"os\"\n"},
