@@ -25,7 +25,7 @@ type Connect struct {
 // NewConnect allows tunnels to places, each as place.Parse gave it, which carry at most most bytes together. seen is told
 // of each request when it has ended, by several at once.
 func NewConnect(places []string, most int64, seen func(Seen)) *Connect {
-	c := &Connect{places: places, seen: seen, dialer: dialer{lookup}}
+	c := &Connect{places: places, seen: seen, dialer: dialer{resolve: lookup}}
 	c.bytes.Store(most)
 	return c
 }
