@@ -24,6 +24,7 @@ var plenty = Limits{Requests: 100, Bytes: 10 << 20, Tokens: 1 << 20}
 type model struct {
 	api *API
 	url string
+	end func()
 	mu  sync.Mutex
 	all []Seen
 }
@@ -49,11 +50,14 @@ func newModel(t *testing.T, limits Limits, base string, answer http.HandlerFunc)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, l, m.api) }()
-	t.Cleanup(func() {
+	m.end = sync.OnceFunc(func() {
 		stop()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
+	})
+	t.Cleanup(func() {
+		m.end()
 		m.api.Close()
 		server.Close()
 		http.DefaultClient.CloseIdleConnections()
@@ -61,7 +65,9 @@ func newModel(t *testing.T, limits Limits, base string, answer http.HandlerFunc)
 	return m
 }
 
+// seen ends the way, so that it has told of all there was.
 func (m *model) seen() []Seen {
+	m.end()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Seen(nil), m.all...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 )
 
@@ -58,24 +59,30 @@ func (d dialer) dial(ctx context.Context, host, port string) (net.Conn, error) {
 }
 
 // special are the ranges that are nobody's in the internet, beside those that netip knows.
-var special = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"), // carriers' own
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), // IPv4 in disguise, in these
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2001::/32"),
-	netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("fec0::/10"),
-	netip.MustParsePrefix("::/96"),
-}
+var special = sync.OnceValue(func() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range []string{
+		"0.0.0.0/8",
+		"100.64.0.0/10", // carriers' own
+		"192.0.0.0/24",
+		"192.0.2.0/24",
+		"198.18.0.0/15",
+		"198.51.100.0/24",
+		"203.0.113.0/24",
+		"240.0.0.0/4",
+		"64:ff9b::/96", // IPv4 in disguise, in these
+		"64:ff9b:1::/48",
+		"2001::/32",
+		"2002::/16",
+		"2001:db8::/32",
+		"100::/64",
+		"fec0::/10",
+		"::/96",
+	} {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+})
 
 // public reports whether an address is one of the internet at large.
 func public(a netip.Addr) bool {
@@ -83,7 +90,7 @@ func public(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() {
 		return false
 	}
-	for _, p := range special {
+	for _, p := range special() {
 		if p.Contains(a) {
 			return false
 		}
