@@ -58,26 +58,7 @@ type assertionJSON struct {
 }
 
 func (a *app) contractShow(cmd *cobra.Command, o contractShowOptions, arg string) error {
-	ctx := cmd.Context()
-	issue, err := ticket.ParseIssue(arg)
-	if err != nil {
-		return err
-	}
-	s, err := a.settingsFor(cmd, o.ticket, issue)
-	if err != nil {
-		return err
-	}
-	var given []byte
-	if o.issueBody != "" {
-		if given, err = a.issueBody(o.issueBody); err != nil {
-			return err
-		}
-	}
-	return a.withTicket(ctx, s, o.ticket, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		text, err := repo.Contract(ctx, t, a.bodyOf(s, repo, t.Issue, given))
-		if err != nil {
-			return during("contract", err)
-		}
+	return a.withContract(cmd, o.ticket, o.issueBody, arg, func(_ *ticket.Repo, t *ticket.Ticket, text ticket.Text) error {
 		doc := contractJSON{SchemaVersion: 1, Issue: t.Issue, Commit: t.Commit, Source: text.Source, Digest: text.Contract.Digest(), Warnings: []string{}}
 		for _, one := range text.Contract.Assertions {
 			doc.Assertions = append(doc.Assertions, assertionJSON{ID: one.ID, Text: one.Text})
@@ -131,6 +112,33 @@ func (a *app) query(s settings, o ticketOptions, issue string) ticket.Query {
 		q.Worktree = a.path(o.worktree)
 	}
 	return q
+}
+
+// withContract finds the ticket that an argument names and its contract, and lends both to use. bodyFile, where not empty,
+// holds the issue's body.
+func (a *app) withContract(cmd *cobra.Command, o ticketOptions, bodyFile, arg string, use func(*ticket.Repo, *ticket.Ticket, ticket.Text) error) error {
+	issue, err := ticket.ParseIssue(arg)
+	if err != nil {
+		return err
+	}
+	s, err := a.settingsFor(cmd, o, issue)
+	if err != nil {
+		return err
+	}
+	var given []byte
+	if bodyFile != "" {
+		if given, err = a.issueBody(bodyFile); err != nil {
+			return err
+		}
+	}
+	ctx := cmd.Context()
+	return a.withTicket(ctx, s, o, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
+		text, err := repo.Contract(ctx, t, a.bodyOf(s, repo, issue, given))
+		if err != nil {
+			return during("contract", err)
+		}
+		return use(repo, t, text)
+	})
 }
 
 // withTicket finds an issue's ticket and lends it to use. No worktree is made for it.

@@ -54,31 +54,12 @@ type handoffJSON struct {
 }
 
 func (a *app) handoffCheck(cmd *cobra.Command, o handoffOptions, arg string) error {
-	ctx := cmd.Context()
-	issue, err := ticket.ParseIssue(arg)
-	if err != nil {
-		return err
-	}
-	s, err := a.settingsFor(cmd, o.ticket, issue)
-	if err != nil {
-		return err
-	}
-	var given []byte
-	if o.issueBody != "" {
-		if given, err = a.issueBody(o.issueBody); err != nil {
-			return err
-		}
-	}
-	return a.withTicket(ctx, s, o.ticket, issue, func(repo *ticket.Repo, t *ticket.Ticket) error {
-		text, err := repo.Contract(ctx, t, a.bodyOf(s, repo, issue, given))
-		if err != nil {
-			return during("contract", err)
-		}
-		handed, err := loop.CheckHandoff(ctx, repo, t, text.Contract)
+	return a.withContract(cmd, o.ticket, o.issueBody, arg, func(repo *ticket.Repo, t *ticket.Ticket, text ticket.Text) error {
+		handed, err := loop.CheckHandoff(cmd.Context(), repo, t, text.Contract)
 		if err != nil {
 			return err
 		}
-		doc := handoffJSON{SchemaVersion: 1, Issue: issue, Commit: t.Commit, Problems: problemsJSON(handed.Problems), Findings: orEmpty(handed.Findings)}
+		doc := handoffJSON{SchemaVersion: 1, Issue: t.Issue, Commit: t.Commit, Problems: problemsJSON(handed.Problems), Findings: orEmpty(handed.Findings)}
 		if !handed.OK() {
 			doc.ExitCode = exitRefused
 		}
