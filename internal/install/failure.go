@@ -39,7 +39,7 @@ func (f *Failure) Evidence() string {
 	if f.Command == "" {
 		return "the artifact was not installed: " + f.Detail
 	}
-	s := fmt.Sprintf("the artifact was not installed: `%s`: %s", clip(f.Command, 160), f.Exit)
+	s := fmt.Sprintf("the artifact was not installed: `%s`: %s", plain.Line(f.Command, 160), f.Exit)
 	if !strings.Contains(s+f.Output, f.Detail) {
 		s += ": " + f.Detail
 	}
@@ -55,7 +55,7 @@ func (f *Failure) Finding() (verdict.Finding, bool) {
 	if f.Missing != "" {
 		return verdict.Finding{}, false
 	}
-	return verdict.Finding{Severity: verdict.SeverityBlocking, Place: "install", Text: "artifact does not install: " + clip(f.Command, 160)}, true
+	return verdict.Finding{Severity: verdict.SeverityBlocking, Place: "install", Text: "artifact does not install: " + plain.Line(f.Command, 160)}, true
 }
 
 // Hint says what a person can do about it; empty where only the product can.
@@ -107,14 +107,14 @@ var notFound = pattern.Regexp(`(?m)^(?:.*[ :])?['‘]?([^\s:'‘’]+)['’]?: (
 
 // explain tells why a step that ran program failed, from how it ended and what it printed.
 func explain(line, program string, e sandbox.Exit, stdout, stderr []byte) *Failure {
-	f := &Failure{Command: clip(line, 400), Exit: e, Output: lastLines(stderr)}
+	f := &Failure{Command: plain.Line(line, 400), Exit: e, Output: lastLines(stderr)}
 	if f.Output == "" {
 		f.Output = lastLines(stdout)
 	}
-	f.Exit.Detail = clip(e.Detail, 160)
+	f.Exit.Detail = plain.Line(e.Detail, 160)
 	if f.Missing, f.Detail = lacking(program, e, stdout, stderr); f.Detail == "" {
 		parts := strings.Split(f.Output, separator)
-		f.Detail = clip(parts[len(parts)-1], 240)
+		f.Detail = plain.Line(parts[len(parts)-1], 240)
 	}
 	if f.Detail == "" {
 		f.Detail = f.Exit.String()
@@ -127,7 +127,7 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 	case e.Cause == sandbox.CauseDeadline:
 		return MissingTime, "the run's time was used up"
 	case e.Cause == sandbox.CauseNotFound:
-		return MissingTool, "the image has no " + clip(program, 80)
+		return MissingTool, "the image has no " + plain.Line(program, 80)
 	case limits[e.Cause] != "":
 		return MissingLimit, "the box's " + string(e.Cause) + " (" + limits[e.Cause] + ") was reached"
 	case e.Cause == sandbox.CauseKilled:
@@ -141,7 +141,7 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 			return MissingTool, ""
 		}
 		if name := string(m[1]); !strings.Contains(name, "artifact/") && !strings.HasPrefix(name, ".") {
-			return MissingTool, "the image has no " + clip(name, 80)
+			return MissingTool, "the image has no " + plain.Line(name, 80)
 		}
 	}
 	for _, l := range lacks {
@@ -157,7 +157,7 @@ func lacking(program string, e sandbox.Exit, stdout, stderr []byte) (Missing, st
 func lineAt(text []byte, at int) string {
 	from := strings.LastIndexByte(string(text[:at]), '\n') + 1
 	line, _, _ := strings.Cut(string(text[from:]), "\n")
-	return clip(strings.TrimSpace(line), 240)
+	return plain.Line(strings.TrimSpace(line), 240)
 }
 
 // separator stands for a line end.
@@ -181,16 +181,4 @@ func lastLines(b []byte) string {
 		s = "…" + s[from:]
 	}
 	return s
-}
-
-// clip makes a text one safe line of at most about n bytes.
-func clip(s string, n int) string {
-	s = string(plain.Escape([]byte(s)))
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trkr-dev/trkr-validate/internal/bound"
 	"github.com/trkr-dev/trkr-validate/internal/pattern"
+	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/sandbox"
 )
 
@@ -59,7 +60,7 @@ func (i *installer) finish(ctx context.Context, r *Result) (*Failure, error) {
 			continue
 		}
 		if was, ok := places[name]; ok && r.Kind == KindArchive && top(was) != top(file) {
-			return &Failure{Missing: MissingChoice, Detail: "two programs have the same name: " + clip(was, 120) + " and " + clip(file, 120)}, nil
+			return &Failure{Missing: MissingChoice, Detail: "two programs have the same name: " + plain.Line(was, 120) + " and " + plain.Line(file, 120)}, nil
 		}
 		if places[name] = file; !slices.Contains(r.Programs, name) {
 			r.Programs = append(r.Programs, name)

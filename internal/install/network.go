@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/trkr-dev/trkr-validate/internal/plain"
 	"github.com/trkr-dev/trkr-validate/validator/gateway"
 )
 
@@ -45,7 +46,7 @@ func (i *installer) connect(ctx context.Context) (offline func(), err error) {
 // say that in many words.
 func (i *installer) lacked(f *Failure) {
 	if s := i.refused.Load(); f != nil && f.Missing == "" && s != nil {
-		f.Missing, f.Detail = MissingNetwork, clip(s.Host+": "+s.Detail, 240)
+		f.Missing, f.Detail = MissingNetwork, plain.Line(s.Host+": "+s.Detail, 240)
 	}
 }
 

@@ -68,3 +68,13 @@ func TestEscape(t *testing.T) {
 		}
 	}
 }
+
+func TestLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "short": "short", "exactly ten": "exactly te…", "ab\ncd": `ab\x0acd`, "€€€€": "€€€…", "\xff\xff\xff": `\xff\xff\x…`,
+	} {
+		if got := Line(in, 10); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (g *Group) start(ctx context.Context, box sandbox.Sandbox, s validator.Serv
 	if said := lastWords(r.output); said != "" {
 		reason += "; it printed: " + said
 	}
-	return fmt.Sprintf("the service `%s` %s", line(s.Command, 120), reason), nil
+	return fmt.Sprintf("the service `%s` %s", plain.Line(s.Command, 120), reason), nil
 }
 
 func (g *Group) open(ctx context.Context, box sandbox.Sandbox) (sandbox.Session, error) {
@@ -116,7 +116,7 @@ func (g *Group) await(ctx context.Context, box sandbox.Sandbox, r *running, sign
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case waiting.Err() != nil:
-			return fmt.Sprintf("was not ready (%s) within %s", line(sign, 120), limit.Round(time.Millisecond)), nil
+			return fmt.Sprintf("was not ready (%s) within %s", plain.Line(sign, 120), limit.Round(time.Millisecond)), nil
 		case err != nil:
 			return "", err
 		case no == "":
@@ -137,7 +137,7 @@ func (g *Group) Close() error {
 		r.stop()
 		<-r.over
 		if r.err != nil && !errors.Is(r.err, context.Canceled) {
-			err = errors.Join(err, fmt.Errorf("running the service %q: %w", line(r.command, 120), r.err))
+			err = errors.Join(err, fmt.Errorf("running the service %q: %w", plain.Line(r.command, 120), r.err))
 		}
 		err = errors.Join(err, r.session.Close(), r.transcribe(log))
 		if g.task.Ran != nil {
@@ -161,7 +161,7 @@ func (g *Group) Ended() string {
 	for _, r := range g.all {
 		select {
 		case <-r.over:
-			gone = append(gone, fmt.Sprintf("the service `%s` has ended (%s)", line(r.command, 120), r.exit))
+			gone = append(gone, fmt.Sprintf("the service `%s` has ended (%s)", plain.Line(r.command, 120), r.exit))
 		default:
 		}
 	}
@@ -176,13 +176,4 @@ func lastWords(b *bound.Buffer) string {
 		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 	}
 	return string(plain.Escape([]byte(text)))
-}
-
-// line is a text as one safe line of at most about n bytes.
-func line(s string, n int) string {
-	s = string(plain.Escape([]byte(s)))
-	if len(s) > n {
-		s = strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
 }
